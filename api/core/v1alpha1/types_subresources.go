@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// +k8s:conversion-gen:explicit-from=net/url.Values
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ReleaseSyncOptions are the query parameters of POST …/sync.
+type ReleaseSyncOptions struct {
+	metav1.TypeMeta `json:",inline"`
+	// force applies every object again, and recreates one whose immutable field changed.
+	// +optional
+	Force bool `json:"force,omitempty"`
+}
+
+// +k8s:conversion-gen:explicit-from=net/url.Values
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ReleasePreviewOptions are the query parameters of GET …/preview.
+type ReleasePreviewOptions struct {
+	metav1.TypeMeta `json:",inline"`
+	// revision of the source to preview; by default what a sync would take now.
+	// +optional
+	Revision string `json:"revision,omitempty"`
+}
+
+// +k8s:conversion-gen:explicit-from=net/url.Values
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ReleaseDiffOptions are the query parameters of GET …/diff.
+type ReleaseDiffOptions struct {
+	metav1.TypeMeta `json:",inline"`
+	// from is one side: live, desired, a render's digest or a history id. Defaults to live.
+	// +optional
+	From string `json:"from,omitempty"`
+	// to is the other side. Defaults to desired.
+	// +optional
+	To string `json:"to,omitempty"`
+}
+
+// +k8s:conversion-gen:explicit-from=net/url.Values
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ReleaseHealthOptions are the query parameters of GET …/health; there are none.
+type ReleaseHealthOptions struct {
+	metav1.TypeMeta `json:",inline"`
+}
+
+// +k8s:conversion-gen:explicit-from=net/url.Values
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ReleaseHistoryOptions are the query parameters of GET …/history.
+type ReleaseHistoryOptions struct {
+	metav1.TypeMeta `json:",inline"`
+	// id of one entry, which is then answered with its objects.
+	// +optional
+	ID string `json:"id,omitempty"`
+}
+
+// ObjectAction is what a sync would do with an object.
+// +enum
+type ObjectAction string
+
+const (
+	// ActionCreate: the object does not exist.
+	ActionCreate ObjectAction = "create"
+	// ActionUpdate: the object differs.
+	ActionUpdate ObjectAction = "update"
+	// ActionUnchanged: the object is as desired.
+	ActionUnchanged ObjectAction = "unchanged"
+	// ActionRecreate: an immutable field differs; the object would be deleted and created.
+	ActionRecreate ObjectAction = "recreate"
+	// ActionDelete: the object left the render and would be pruned.
+	ActionDelete ObjectAction = "delete"
+	// ActionError: the comparison failed; the message says why.
+	ActionError ObjectAction = "error"
+)
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ReleasePreview is the answer of GET …/preview: what a sync would apply now. Values of
+// Secrets are masked; that one changed is still visible.
+type ReleasePreview struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata carries the Release's namespace and name.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// revision of the source.
+	// +optional
+	Revision string `json:"revision,omitempty"`
+	// render is the digest of the render.
+	// +optional
+	Render string `json:"render,omitempty"`
+	// objects, in the order in which they would be applied; those to be pruned last.
+	// +listType=atomic
+	Objects []ObjectPreview `json:"objects"`
+}
+
+// ObjectPreview is what a sync would do with one object.
+type ObjectPreview struct {
+	ObjectKey `json:",inline"`
+	// action is create, update, unchanged, recreate, delete or error.
+	Action ObjectAction `json:"action"`
+	// stage in which it would happen.
+	// +optional
+	Stage int32 `json:"stage,omitempty"`
+	// hook is the name of the hook whose object this is.
+	// +optional
+	Hook string `json:"hook,omitempty"`
+	// simulated is true when the cluster could not be asked, because the object's kind or
+	// namespace is created by the same sync.
+	// +optional
+	Simulated bool `json:"simulated,omitempty"`
+	// object as it would be applied; absent for delete.
+	// +optional
+	Object *runtime.RawExtension `json:"object,omitempty"`
+	// changes are the fields that would change.
+	// +optional
+	// +listType=atomic
+	Changes []FieldChange `json:"changes,omitempty"`
+	// message of an error, or a remark.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// FieldChange is one field that differs.
+type FieldChange struct {
+	// path of the field, as a JSON pointer (RFC 6901).
+	Path string `json:"path"`
+	// from is the JSON of the value before; absent when the field is new. Masked in Secrets.
+	// +optional
+	From string `json:"from,omitempty"`
+	// to is the JSON of the value after; absent when the field goes. Masked in Secrets.
+	// +optional
+	To string `json:"to,omitempty"`
+	// manager is the field manager that owns the field, where it is another than convoy.
+	// +optional
+	Manager string `json:"manager,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ReleaseDiff is the answer of GET …/diff. Values of Secrets are masked.
+type ReleaseDiff struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata carries the Release's namespace and name.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// from says what the left side is.
+	From string `json:"from"`
+	// to says what the right side is.
+	To string `json:"to"`
+	// changed is true when any object differs or could not be compared.
+	Changed bool `json:"changed"`
+	// objects that differ or could not be compared.
+	// +listType=atomic
+	Objects []ObjectDiff `json:"objects"`
+}
+
+// ObjectDiff is how one object differs.
+type ObjectDiff struct {
+	ObjectKey `json:",inline"`
+	// action is what a sync would do: create, update, recreate, delete or error.
+	Action ObjectAction `json:"action"`
+	// changes are the fields that differ.
+	// +optional
+	// +listType=atomic
+	Changes []FieldChange `json:"changes,omitempty"`
+	// unified is the difference as a unified diff of YAML.
+	// +optional
+	Unified string `json:"unified,omitempty"`
+	// message of an error, or a remark.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ReleaseHealth is the answer of GET …/health: the health of each object, with the rule
+// that decided.
+type ReleaseHealth struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata carries the Release's namespace and name.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// status is the worst of the objects.
+	Status HealthStatus `json:"status"`
+	// summary counts the objects by health.
+	Summary HealthSummary `json:"summary"`
+	// objects with their health.
+	// +listType=atomic
+	Objects []ObjectHealthDetail `json:"objects"`
+}
+
+// ObjectHealthDetail is the health of one object, with the rule that decided.
+type ObjectHealthDetail struct {
+	ObjectHealth `json:",inline"`
+	// rule that decided, for example builtin/apps/Deployment or HealthRuleSet/web/ready.
+	Rule string `json:"rule"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ReleaseHistory is the answer of GET …/history: past renders and their outcomes.
+type ReleaseHistory struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata carries the Release's namespace and name.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// entries, newest first.
+	// +listType=atomic
+	Entries []HistoryEntry `json:"entries"`
+	// objects of the one entry that was asked for, as they were rendered; values of Secrets
+	// are masked.
+	// +optional
+	// +listType=atomic
+	Objects []runtime.RawExtension `json:"objects,omitempty"`
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"strings"
+)
+
+const (
+	// LabelShard carries the shard number of a Cluster, Release, ReleaseInventory or
+	// source. convoy-apiserver sets it on every write; a user's own value is overwritten.
+	LabelShard = "convoy.kumodo.io/shard"
+
+	// LabelOwner is set on every object that convoy applies. Its value is OwnerLabelValue
+	// of the owning Release, so that what convoy manages in a target cluster can be
+	// selected with one LIST or WATCH per kind.
+	LabelOwner = "convoy.kumodo.io/owner"
+
+	// AnnotationRelease is set on every object that convoy applies. Its value is
+	// ReleaseAnnotationValue of the owning Release.
+	AnnotationRelease = "convoy.kumodo.io/release"
+
+	// AnnotationSyncRequestedAt on a Release asks for a sync; RFC3339Nano, set by POST …/sync.
+	AnnotationSyncRequestedAt = "convoy.kumodo.io/sync-requested-at"
+
+	// AnnotationSyncForceRequestedAt on a Release asks for a forced sync: every object is
+	// applied again, and one whose immutable field changed is recreated. RFC3339Nano.
+	AnnotationSyncForceRequestedAt = "convoy.kumodo.io/sync-force-requested-at"
+
+	// AnnotationStage on an object in a source moves it to an integer stage of its own,
+	// relative to 0, the stage of ordinary objects.
+	AnnotationStage = "convoy.kumodo.io/stage"
+
+	// AnnotationPrune with the value "disabled" on an object in a source keeps convoy from
+	// ever deleting it.
+	AnnotationPrune = "convoy.kumodo.io/prune"
+
+	// AnnotationDrift with the value "ignore" on an object in a source takes the object out
+	// of drift detection.
+	AnnotationDrift = "convoy.kumodo.io/drift"
+
+	// FinalizerRelease is on every Release whose target objects convoy must remove, or give
+	// up on purpose, before the Release may go.
+	FinalizerRelease = "convoy.kumodo.io/release"
+
+	// FieldManager is the only field manager with which convoy applies and dry-runs.
+	FieldManager = "convoy"
+)
+
+// OwnerLabelValue is the value of LabelOwner on the objects of one Release: a short
+// stable hash of the convoy installation's name and the Release's namespace and name.
+// It is a valid label value of 26 characters.
+func OwnerLabelValue(installation, namespace, name string) string {
+	sum := sha256.Sum256([]byte(ReleaseAnnotationValue(installation, namespace, name)))
+	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:16]))
+}
+
+// ReleaseAnnotationValue is the value of AnnotationRelease on the objects of one
+// Release: "<installation>/<namespace>/<name>". None of the three may contain a slash.
+func ReleaseAnnotationValue(installation, namespace, name string) string {
+	return installation + "/" + namespace + "/" + name
+}
+
+// ParseReleaseAnnotation splits a value of AnnotationRelease. ok is false when the
+// value has not the form that ReleaseAnnotationValue gives.
+func ParseReleaseAnnotation(value string) (installation, namespace, name string, ok bool) {
+	parts := strings.Split(value, "/")
+	if len(parts) != 3 || parts[0] == "" || parts[1] == "" || parts[2] == "" {
+		return "", "", "", false
+	}
+	return parts[0], parts[1], parts[2], true
+}
