@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/kubectl-convoy/internal/output"
+)
+
+const exitCodesHelp = "Exit status: 0 when nothing differs, 1 when something does, 2 when it could not be told."
+
+// newDiff is `kubectl convoy diff`.
+func newDiff(env *environment) *cobra.Command {
+	var from, to, format string
+	var only []string
+	cmd := &cobra.Command{
+		Use:   "diff RELEASE",
+		Short: "Show how a Release's objects differ from the cluster",
+		Long: "Show how a Release's objects in its target cluster differ from what it should have there, as a sync\n" +
+			"would see it. Values of Secrets are masked.\n\n" + exitCodesHelp,
+		Example:           "  kubectl convoy diff web\n  kubectl convoy diff web --from 3 --to 4\n  kubectl convoy diff web -o json",
+		Args:              asError(oneRelease),
+		ValidArgsFunction: env.completeRelease,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			diff := &corev1alpha1.ReleaseDiff{}
+			err := env.compare(cmd, args[0], "diff", map[string]string{"from": from, "to": to}, diff)
+			if err != nil {
+				return err
+			}
+			actions, err := actionSet(only)
+			if err != nil {
+				return &exitCode{exitError, err}
+			}
+			diff.Objects = filter(diff.Objects, func(o corev1alpha1.ObjectDiff) bool { return actions.Len() == 0 || actions.Has(o.Action) })
+			if err := output.Print(env.Out, format, diff, func(w io.Writer) error { return output.Diff(w, diff) }); err != nil {
+				return &exitCode{exitError, err}
+			}
+			return verdict(diff.Objects, func(o corev1alpha1.ObjectDiff) corev1alpha1.ObjectAction { return o.Action })
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", "", "Left side: live (default), desired, the digest of a render, or a history id.")
+	cmd.Flags().StringVar(&to, "to", "", "Right side: desired (default), live, the digest of a render, or a history id.")
+	addCompareFlags(cmd, &format, &only)
+	return cmd
+}
+
+// newPreview is `kubectl convoy preview`.
+func newPreview(env *environment) *cobra.Command {
+	var revision, format string
+	var only []string
+	cmd := &cobra.Command{
+		Use:   "preview RELEASE",
+		Short: "Show what a sync of a Release would do now",
+		Long: "Show what a sync of a Release would do now: which objects would be created, changed, recreated and\n" +
+			"deleted. Nothing is applied. Values of Secrets are masked.\n\n" + exitCodesHelp,
+		Example:           "  kubectl convoy preview web\n  kubectl convoy preview web --only delete,recreate\n  kubectl convoy preview web -o yaml",
+		Args:              asError(oneRelease),
+		ValidArgsFunction: env.completeRelease,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			preview := &corev1alpha1.ReleasePreview{}
+			if err := env.compare(cmd, args[0], "preview", map[string]string{"revision": revision}, preview); err != nil {
+				return err
+			}
+			actions, err := actionSet(only)
+			if err != nil {
+				return &exitCode{exitError, err}
+			}
+			preview.Objects = filter(preview.Objects, func(o corev1alpha1.ObjectPreview) bool { return actions.Len() == 0 || actions.Has(o.Action) })
+			if err := output.Print(env.Out, format, preview, func(w io.Writer) error { return output.Preview(w, preview) }); err != nil {
+				return &exitCode{exitError, err}
+			}
+			return verdict(preview.Objects, func(o corev1alpha1.ObjectPreview) corev1alpha1.ObjectAction { return o.Action })
+		},
+	}
+	cmd.Flags().StringVar(&revision, "revision", "", "Revision of the source to preview, in any form that status.source.revision takes; by default what a sync would take now.")
+	addCompareFlags(cmd, &format, &only)
+	return cmd
+}
+
+func addCompareFlags(cmd *cobra.Command, format *string, only *[]string) {
+	output.AddFlag(cmd, format)
+	cmd.Flags().StringSliceVar(only, "only", nil, "Actions to show and to decide the exit status by: create, update, recreate, delete, error.")
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitCode{exitError, err} })
+}
+
+// compare asks for a comparison; every failure has the exit code of one.
+func (e *environment) compare(cmd *cobra.Command, name, subresource string, query map[string]string, out runtime.Object) error {
+	client, namespace, err := e.connect()
+	if err != nil {
+		return &exitCode{exitError, err}
+	}
+	if err := get(cmd.Context(), client, namespace, name, subresource, query, out); err != nil {
+		return &exitCode{exitError, fmt.Errorf("%s of Release %s/%s: %w", subresource, namespace, name, err)}
+	}
+	return nil
+}
+
+var knownActions = sets.New(corev1alpha1.ActionCreate, corev1alpha1.ActionUpdate, corev1alpha1.ActionRecreate,
+	corev1alpha1.ActionDelete, corev1alpha1.ActionError, corev1alpha1.ActionUnchanged)
+
+func actionSet(names []string) (sets.Set[corev1alpha1.ObjectAction], error) {
+	actions := sets.New[corev1alpha1.ObjectAction]()
+	for _, name := range names {
+		action := corev1alpha1.ObjectAction(name)
+		if !knownActions.Has(action) {
+			return nil, fmt.Errorf("--only: unknown action %q, must be one of create, update, recreate, delete, error, unchanged", name)
+		}
+		actions.Insert(action)
+	}
+	return actions, nil
+}
+
+func filter[T any](items []T, keep func(T) bool) []T {
+	kept := make([]T, 0, len(items))
+	for _, item := range items {
+		if keep(item) {
+			kept = append(kept, item)
+		}
+	}
+	return kept
+}
+
+// verdict is the exit code of a comparison: an object that could not be compared is a
+// failure, never "no difference".
+func verdict[T any](objects []T, action func(T) corev1alpha1.ObjectAction) error {
+	different, failed := 0, 0
+	for _, object := range objects {
+		switch action(object) {
+		case corev1alpha1.ActionUnchanged:
+		case corev1alpha1.ActionError:
+			failed++
+		default:
+			different++
+		}
+	}
+	switch {
+	case failed > 0:
+		return &exitCode{exitError, fmt.Errorf("%d of %d objects could not be compared", failed, len(objects))}
+	case different > 0:
+		return &exitCode{exitDifferent, nil}
+	}
+	return nil
+}
+
+// asError gives an argument check the exit code of a failed comparison.
+func asError(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return &exitCode{exitError, err}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/kubectl-convoy/internal/output"
+)
+
+// newHistory is `kubectl convoy history`.
+func newHistory(env *environment) *cobra.Command {
+	var id, format string
+	cmd := &cobra.Command{
+		Use:   "history RELEASE",
+		Short: "Show what a Release applied before",
+		Long: "Show the past renders of a Release and how each ended, newest first. With --id, show the objects of\n" +
+			"one of them as they were rendered; values of Secrets are masked.",
+		Example:           "  kubectl convoy history web\n  kubectl convoy history web --id 3",
+		Args:              oneRelease,
+		ValidArgsFunction: env.completeRelease,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, namespace, err := env.connect()
+			if err != nil {
+				return err
+			}
+			history := &corev1alpha1.ReleaseHistory{}
+			if err := get(cmd.Context(), client, namespace, args[0], "history", map[string]string{"id": id}, history); err != nil {
+				return fmt.Errorf("history of Release %s/%s: %w", namespace, args[0], err)
+			}
+			return output.Print(env.Out, format, history, func(w io.Writer) error { return output.History(w, history) })
+		},
+	}
+	cmd.Flags().StringVar(&id, "id", "", "Id of one entry, whose objects are shown.")
+	output.AddFlag(cmd, &format)
+	return cmd
+}
