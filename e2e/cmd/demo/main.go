@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Demo stands up two clusters with convoy on the loopback and shows, step by step, what
+// convoy does: deliver, update, correct drift, prune, roll back, and say what is wrong.
+// It leaves the environment running; "demo down" ends it. It exits with 1 when any step
+// is not seen.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"kumodo.io/convoy/e2e/framework/build"
+	"kumodo.io/convoy/e2e/framework/environment"
+)
+
+// pointer is the file in the tree's root that names the folder of the running demo.
+const pointer = ".demo"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "\ndemo:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	root, err := build.Root()
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(root, pointer)
+	switch {
+	case len(args) == 1 && args[0] == "up":
+		return up(ctx, file)
+	case len(args) == 1 && args[0] == "down":
+		return down(ctx, file)
+	}
+	return errors.New("usage: demo up | demo down")
+}
+
+// up starts the environment and shows the steps.
+func up(ctx context.Context, file string) error {
+	if old, err := os.ReadFile(file); err == nil {
+		return fmt.Errorf("a demo runs in %s: end it with 'make demo-down'", strings.TrimSpace(string(old)))
+	}
+	dir, err := os.MkdirTemp("", "convoy-demo-")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(file, []byte(dir+"\n"), 0o600); err != nil {
+		return err
+	}
+	stage, err := prepare(ctx, dir)
+	if err != nil {
+		// What was started must not stay behind when there is nothing to look at.
+		return errors.Join(err, down(context.WithoutCancel(ctx), file))
+	}
+	failed := stage.play(ctx)
+	fmt.Printf("\nThe environment is running in %s. Look around with:\n\n  export KUBECONFIG=%s\n  export PATH=%s:$PATH\n  kubectl -n demo get releases,clusters,gitrepositories\n\nEnd it with: make demo-down\n",
+		dir, stage.env.Host.AdminKubeconfig(), stage.env.Bin)
+	return failed
+}
+
+// down ends the environment that file points to.
+func down(ctx context.Context, file string) error {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return errors.New("no demo is running")
+	}
+	if err != nil {
+		return err
+	}
+	dir := strings.TrimSpace(string(data))
+	downErr := environment.Down(ctx, dir, os.Stdout)
+	if err := os.Remove(file); err != nil {
+		return err
+	}
+	if downErr != nil {
+		return downErr
+	}
+	return os.RemoveAll(dir)
+}
