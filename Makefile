@@ -36,7 +36,7 @@ control-plane: ## Build the control plane that the e2e tests and the demo run on
 
 .PHONY: test-e2e
 test-e2e: control-plane build ## Run the end-to-end suites against real clusters
-	go test -count=1 -timeout 40m ./e2e/suites/... -ginkgo.v
+	go test -count=1 -p 1 -timeout 40m ./e2e/suites/... -ginkgo.v
 
 .PHONY: generate
 generate: ## Regenerate deep copies, OpenAPI and the client
