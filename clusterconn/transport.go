@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterconn
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	// dialTimeout bounds how long a connection takes to open. A server that drops packets
+	// must fail in seconds, not in the half minute that is client-go's default.
+	dialTimeout = 5 * time.Second
+	// keepAlive is the time between probes of an idle TCP connection.
+	keepAlive = 30 * time.Second
+)
+
+// newTransport makes the transport of a cluster, with the credentials of config in it.
+// prefix is the path of the server's URL.
+func newTransport(config *rest.Config, prefix string, readOnly bool) (http.RoundTripper, error) {
+	config = rest.CopyConfig(config)
+	if config.Dial == nil && config.Transport == nil {
+		config.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext
+	}
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		return nil, err
+	}
+	transport = &promptTransport{delegate: transport}
+	if readOnly {
+		transport = &readOnlyTransport{prefix: prefix, delegate: transport}
+	}
+	return transport, nil
+}
+
+// promptTransport turns answers that a client would follow or wait for into errors.
+//
+//   - A redirect: net/http would follow it, and the transport below adds credentials to
+//     whatever passes it, so that they would go to a host of the server's choice. The
+//     error does not quote the location, which may hold a token. API servers do not
+//     redirect.
+//   - A connection that breaks, and a 5xx with Retry-After: client-go would try again ten
+//     times and sleep in between, while a worker is held by a server that is down. A 429
+//     of a server that is merely busy is left to client-go.
+type promptTransport struct {
+	delegate http.RoundTripper
+}
+
+func (t *promptTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := t.delegate.RoundTrip(request)
+	switch {
+	case utilnet.IsProbableEOF(err), utilnet.IsConnectionReset(err), utilnet.IsHTTP2ConnectionLost(err):
+		// The cause is left out: client-go knows it by its text and type.
+		return nil, errors.New("the server closed the connection without an answer")
+	case err != nil:
+		return nil, err
+	case response.StatusCode/100 == 3 && response.Header.Get("Location") != "":
+		_ = response.Body.Close()
+		return nil, fmt.Errorf("the server answers with a redirect (%s), as an API server does not: is its URL right?", response.Status)
+	case response.StatusCode >= http.StatusInternalServerError:
+		response.Header.Del("Retry-After")
+	}
+	return response, nil
+}
+
+func (t *promptTransport) WrappedRoundTripper() http.RoundTripper { return t.delegate }

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterconn
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+)
+
+func TestPromptTransportErrors(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	for _, test := range []struct {
+		name  string
+		given error
+		want  string
+	}{
+		{"end of file", io.EOF, "the server closed the connection without an answer"},
+		{"reset", &net.OpError{Op: "read", Err: syscall.ECONNRESET}, "the server closed the connection without an answer"},
+		{"HTTP/2 connection lost", errors.New("http2: client connection lost"), "the server closed the connection without an answer"},
+		{"refused", refused, refused.Error()},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			transport := &promptTransport{delegate: roundTripper(func(*http.Request) (*http.Response, error) { return nil, test.given })}
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://cluster.test", nil)
+			g.Expect(err).NotTo(HaveOccurred())
+
+			_, err = transport.RoundTrip(request)
+
+			g.Expect(err).To(MatchError(ContainSubstring(test.want)))
+			asClient := &url.Error{Op: "Get", URL: "https://cluster.test", Err: err}
+			g.Expect(utilnet.IsProbableEOF(asClient) || utilnet.IsConnectionReset(asClient) || utilnet.IsHTTP2ConnectionLost(asClient)).To(BeFalse(),
+				"client-go must not take it for something to wait for")
+		})
+	}
+}
+
+func TestPromptTransportAnswers(t *testing.T) {
+	for _, test := range []struct {
+		name           string
+		status         int
+		header         http.Header
+		wantErr        string
+		wantRetryAfter string
+	}{
+		{"well", 200, http.Header{}, "", ""},
+		{"not modified", 304, http.Header{}, "", ""},
+		{"redirect", 302, http.Header{"Location": {"https://login.test/?token=" + canary}}, "the server answers with a redirect", ""},
+		{"busy", 429, http.Header{"Retry-After": {"1"}}, "", "1"},
+		{"down", 503, http.Header{"Retry-After": {"1"}}, "", ""},
+		{"created, with its location", 201, http.Header{"Location": {"/api/v1/namespaces/n"}}, "", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			body := &closeRecorder{Reader: strings.NewReader("")}
+			transport := &promptTransport{delegate: roundTripper(func(*http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: test.status, Header: test.header, Body: body}, nil
+			})}
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://cluster.test", nil)
+			g.Expect(err).NotTo(HaveOccurred())
+
+			response, err := transport.RoundTrip(request)
+
+			if test.wantErr != "" {
+				g.Expect(err).To(MatchError(ContainSubstring(test.wantErr)))
+				g.Expect(err.Error()).NotTo(ContainSubstring(canary))
+				g.Expect(body.closed).To(BeTrue())
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(response.Header.Get("Retry-After")).To(Equal(test.wantRetryAfter))
+			g.Expect(body.closed).To(BeFalse())
+		})
+	}
+}

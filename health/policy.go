@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// horizontalPodAutoscaler is healthy when it can read its metrics and scale its target.
+// Metrics and targets that are absent are waited for, since both come later than the
+// autoscaler as a rule; a specification that can never work is a failure. autoscaling/v1
+// has no conditions and is healthy by existing.
+func horizontalPodAutoscaler(obj *unstructured.Unstructured) Result {
+	if obj.GroupVersionKind().Version == "v1" {
+		return healthy("")
+	}
+	active, able := find(obj, "ScalingActive"), find(obj, "AbleToScale")
+	for _, c := range []condition{able, active} {
+		switch {
+		case !c.isFalse():
+		case c.Reason == "ScalingDisabled":
+			return healthy("inactive: its target is scaled to zero")
+		case strings.HasPrefix(c.Reason, "Invalid") || c.Reason == "AmbiguousSelector":
+			return degraded("%s", c)
+		default:
+			return progressing("%s", c)
+		}
+	}
+	if !able.present() {
+		return progressing("the controller has not looked at it yet")
+	}
+	return healthy("")
+}
+
+// podDisruptionBudget is healthy when as many pods are healthy as it asks for. One that
+// selects no pods is healthy.
+func podDisruptionBudget(obj *unstructured.Unstructured) Result {
+	if result, waits := unseenStrict(obj); waits {
+		return result
+	}
+	if c := find(obj, "DisruptionAllowed"); c.isFalse() && c.Reason == "SyncFailed" {
+		return degraded("%s", c.why())
+	}
+	if number(obj, 0, "status", "expectedPods") == 0 {
+		return healthy("no pod is selected")
+	}
+	want, current := number(obj, 0, "status", "desiredHealthy"), number(obj, 0, "status", "currentHealthy")
+	if current < want {
+		return progressing("%d of %d pods are healthy", current, want)
+	}
+	return healthy("")
+}

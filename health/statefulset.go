@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// statefulSet is healthy when every wanted pod is ready and those that the update
+// strategy changes by itself are of the newest revision: all of them, those from the
+// partition on, or none under OnDelete, where a person deletes pods when it suits. The
+// message counts the pods that are left at an older revision on purpose.
+func statefulSet(obj *unstructured.Unstructured) Result {
+	if result, waits := unseenStrict(obj); waits {
+		return result
+	}
+	want := number(obj, 1, "spec", "replicas")
+	total := number(obj, 0, "status", "replicas")
+	ready := number(obj, 0, "status", "readyReplicas")
+	if number(obj, 0, "spec", "minReadySeconds") > 0 {
+		ready = min(ready, number(obj, 0, "status", "availableReplicas"))
+	}
+	updated := number(obj, 0, "status", "updatedReplicas")
+	switch {
+	case total > want:
+		return progressing("pods more than wanted: %d", total-want)
+	case updated < updatedByStrategy(obj, want):
+		return progressing("%d of %d pods are updated", updated, updatedByStrategy(obj, want))
+	case ready < want:
+		return progressing("%d of %d pods are ready", ready, want)
+	case updated < want:
+		return healthy("%d of %d pods are on the new revision", updated, want)
+	}
+	return healthy("")
+}
+
+// updatedByStrategy is how many of the wanted pods are updated without anyone's doing.
+func updatedByStrategy(obj *unstructured.Unstructured, want int64) int64 {
+	if text(obj, "spec", "updateStrategy", "type") == "OnDelete" {
+		return 0
+	}
+	first := number(obj, 0, "spec", "ordinals", "start")
+	partition := number(obj, 0, "spec", "updateStrategy", "rollingUpdate", "partition")
+	return min(max(first+want-partition, 0), want)
+}
