@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"kumodo.io/convoy/e2e/framework/build"
+	"kumodo.io/convoy/e2e/framework/controlplane"
 	"kumodo.io/convoy/e2e/framework/environment"
 	"kumodo.io/convoy/e2e/framework/gitserver"
 	"kumodo.io/convoy/e2e/framework/manifests"
@@ -40,7 +40,7 @@ func prepare(ctx context.Context, dir string) (*stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{env: env, kubectl: build.Kubectl(env.Assets)}
+	s := &stage{env: env, kubectl: controlplane.Kubectl(env.Assets)}
 	if err := s.startGit(ctx, dir); err != nil {
 		return nil, err
 	}

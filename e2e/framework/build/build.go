@@ -53,12 +53,3 @@ func Convoy(ctx context.Context, root string, log io.Writer) (string, error) {
 	}
 	return bin, nil
 }
-
-// Kubectl is the kubectl to use: the one on the PATH, or the one built with the control
-// plane.
-func Kubectl(assets string) string {
-	if path, err := exec.LookPath("kubectl"); err == nil {
-		return path
-	}
-	return filepath.Join(assets, "kubectl")
-}
