@@ -15,7 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"kumodo.io/convoy/e2e/framework/controlplane"
 	"kumodo.io/convoy/e2e/framework/environment"
 	"kumodo.io/convoy/e2e/framework/gitserver"
 	"kumodo.io/convoy/e2e/framework/manifests"
@@ -30,7 +29,6 @@ type stage struct {
 	env        *environment.Environment
 	repository *gitserver.Repository
 	gitURL     string
-	kubectl    string
 	began      time.Time
 }
 
@@ -40,7 +38,7 @@ func prepare(ctx context.Context, dir string) (*stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{env: env, kubectl: controlplane.Kubectl(env.Assets)}
+	s := &stage{env: env}
 	if err := s.startGit(ctx, dir); err != nil {
 		return nil, err
 	}
@@ -141,7 +139,7 @@ func (s *stage) giveKubeconfig(ctx context.Context) error {
 
 // run executes kubectl against the cluster of the kubeconfig and returns what it printed.
 func (s *stage) run(ctx context.Context, kubeconfig string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, s.kubectl, args...)
+	cmd := exec.CommandContext(ctx, s.env.Kubectl, args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "PATH="+s.env.Bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out

@@ -38,6 +38,8 @@ type Environment struct {
 	Convoy       *installation.Installation
 	// Root of the tree, and the folders of convoy's and of the control plane's binaries.
 	Root, Bin, Assets string
+	// Kubectl is the path of a kubectl.
+	Kubectl string
 	// Dir is the environment's folder.
 	Dir string
 }
@@ -63,6 +65,9 @@ func (e *Environment) start(ctx context.Context, o Options) error {
 		return err
 	}
 	if e.Assets, err = controlplane.Assets(ctx, filepath.Join(e.Root, "e2e", "controlplane", "build.sh"), o.Log); err != nil {
+		return err
+	}
+	if e.Kubectl, err = controlplane.Kubectl(e.Assets); err != nil {
 		return err
 	}
 	if e.Bin, err = build.Convoy(ctx, e.Root, o.Log); err != nil {

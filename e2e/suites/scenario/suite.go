@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"kumodo.io/convoy/client/clientset/versioned"
-	"kumodo.io/convoy/e2e/framework/controlplane"
 	"kumodo.io/convoy/e2e/framework/environment"
 	"kumodo.io/convoy/e2e/framework/gitserver"
 	"kumodo.io/convoy/e2e/framework/helmrepo"
@@ -119,7 +118,7 @@ func (s *Suite) Kubectl(ctx context.Context, args ...string) (out, errOut string
 // KubectlWith is Kubectl with a standard input and more environment.
 func (s *Suite) KubectlWith(ctx context.Context, stdin string, env []string, args ...string) (out, errOut string, code int) {
 	GinkgoHelper()
-	cmd := exec.CommandContext(ctx, controlplane.Kubectl(s.Assets), args...)
+	cmd := exec.CommandContext(ctx, s.Environment.Kubectl, args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+s.Host.AdminKubeconfig(), "PATH="+s.Bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	cmd.Env = append(cmd.Env, env...)
 	var stdout, stderr bytes.Buffer
