@@ -61,7 +61,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "Namespace in which convoy is installed; its Leases are there.")
 	fs.StringVar(&o.Installation, "installation", o.Installation, "Name of this installation in the marks on applied objects, the same in all of convoy's processes. Empty: the UID of the host's namespace kube-system.")
 	fs.IntVar(&o.Shards, "shards", o.Shards, "Number of shards, the same in all of convoy's processes.")
-	fs.BoolVar(&o.ShardScopedCache, "shard-scoped-cache", o.ShardScopedCache, "Cache Releases, ReleaseInventories and Clusters of the owned shards only.")
+	fs.BoolVar(&o.ShardScopedCache, "shard-scoped-cache", o.ShardScopedCache, "Cache Releases, ReleaseInventories and Clusters of the owned shards only. Refused: not built yet.")
 	fs.DurationVar(&o.Resync, "resync", o.Resync, "How often each object is looked at although nothing changed.")
 	fs.IntVar(&o.Workers, "workers", o.Workers, "How many objects of a kind are worked on at once.")
 	fs.StringVar(&o.MetricsAddr, "metrics-addr", o.MetricsAddr, "Address at which /metrics, /livez and /readyz are served.")
@@ -76,6 +76,7 @@ func (o *Options) Validate() []error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
+	check(!o.ShardScopedCache, "--shard-scoped-cache: not built yet; every process caches all objects")
 	check(o.Shards >= 1, "--shards: %d is not 1 or more", o.Shards)
 	check(o.Workers >= 1, "--workers: %d is not 1 or more", o.Workers)
 	check(o.Resync >= time.Second, "--resync: %s is less than 1s", o.Resync)

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command convoy-observer watches what convoy delivered: it judges health, finds drift, and
+// answers preview, diff, health and history. It never applies anything.
+package main
+
+import (
+	"os"
+
+	"k8s.io/component-base/cli"
+
+	"kumodo.io/convoy/observer/internal/app"
+)
+
+func main() {
+	os.Exit(cli.Run(app.NewCommand()))
+}

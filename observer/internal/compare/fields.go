@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package compare tells how objects differ: a live object from what applying the desired
+// one would make of it, and one render from another. It asks the target cluster only for
+// reads and dry runs.
+package compare
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+)
+
+// serverFields are the metadata that the API server writes; they say nothing about
+// whether an object is as desired.
+var serverFields = []string{"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"}
+
+// Fields lists the fields in which two objects differ, in the order of their paths. A nil
+// object has no fields. Server-written metadata and status are left out, and so are
+// convoy's own marks, which are not desired by anybody.
+func Fields(from, to map[string]any) []corev1alpha1.FieldChange {
+	changes := &changeList{}
+	changes.compareMaps("", normalise(from), normalise(to))
+	return changes.items
+}
+
+// normalise returns a shallow copy without what Fields leaves out.
+func normalise(object map[string]any) map[string]any {
+	if object == nil {
+		return nil
+	}
+	result := copyWithout(object, "status")
+	metadata, ok := object["metadata"].(map[string]any)
+	if !ok {
+		return result
+	}
+	metadata = copyWithout(metadata, serverFields...)
+	removeKey(metadata, "labels", corev1alpha1.LabelOwner)
+	removeKey(metadata, "annotations", corev1alpha1.AnnotationRelease)
+	result["metadata"] = metadata
+	return result
+}
+
+// removeKey takes key out of the map at field without changing the map that is shared.
+func removeKey(parent map[string]any, field, key string) {
+	child, ok := parent[field].(map[string]any)
+	if !ok {
+		return
+	}
+	child = copyWithout(child, key)
+	if len(child) == 0 {
+		delete(parent, field)
+		return
+	}
+	parent[field] = child
+}
+
+func copyWithout(object map[string]any, fields ...string) map[string]any {
+	result := make(map[string]any, len(object))
+	for key, value := range object {
+		if !slices.Contains(fields, key) {
+			result[key] = value
+		}
+	}
+	return result
+}
+
+type changeList struct{ items []corev1alpha1.FieldChange }
+
+func (c *changeList) compareMaps(path string, from, to map[string]any) {
+	keys := make([]string, 0, len(from)+len(to))
+	for key := range from {
+		keys = append(keys, key)
+	}
+	for key := range to {
+		if _, both := from[key]; !both {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		a, inFrom := from[key]
+		b, inTo := to[key]
+		c.compare(path+"/"+escape(key), a, inFrom, b, inTo)
+	}
+}
+
+func (c *changeList) compare(path string, from any, inFrom bool, to any, inTo bool) {
+	if inFrom && inTo && reflect.DeepEqual(from, to) {
+		return
+	}
+	fromMap, fromIsMap := from.(map[string]any)
+	toMap, toIsMap := to.(map[string]any)
+	if fromIsMap && toIsMap {
+		c.compareMaps(path, fromMap, toMap)
+		return
+	}
+	fromList, fromIsList := from.([]any)
+	toList, toIsList := to.([]any)
+	if fromIsList && toIsList {
+		for i := range max(len(fromList), len(toList)) {
+			a, inA := at(fromList, i)
+			b, inB := at(toList, i)
+			c.compare(path+"/"+strconv.Itoa(i), a, inA, b, inB)
+		}
+		return
+	}
+	change := corev1alpha1.FieldChange{Path: path}
+	if inFrom {
+		change.From = encode(from)
+	}
+	if inTo {
+		change.To = encode(to)
+	}
+	if change.From != change.To {
+		c.items = append(c.items, change)
+	}
+}
+
+func at(list []any, i int) (any, bool) {
+	if i < len(list) {
+		return list[i], true
+	}
+	return nil, false
+}
+
+func encode(value any) string {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return "(not encodable)"
+	}
+	return string(data)
+}
+
+// escape makes a key a token of a JSON pointer (RFC 6901).
+func escape(key string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
+}
+
+// Ignored tells whether a change lies at or under one of the JSON pointers paths.
+func Ignored(change corev1alpha1.FieldChange, paths []string) bool {
+	for _, path := range paths {
+		if path == "" || change.Path == path || strings.HasPrefix(change.Path, path+"/") {
+			return true
+		}
+		// A parent that is new as a whole is reported as one change: what it adds beyond
+		// the ignored field is still a difference, so that it is not ignored here.
+	}
+	return false
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	extv1alpha1 "kumodo.io/convoy/api/extensions/v1alpha1"
+	"kumodo.io/convoy/internal/controller/base"
+	"kumodo.io/convoy/internal/shard"
+)
+
+func nameOf(object metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+}
+
+func addHandler(informer cache.SharedIndexInformer, handler cache.ResourceEventHandler) error {
+	_, err := informer.AddEventHandler(handler)
+	return err
+}
+
+// addHandlers says what each change on the host wakes.
+func (m *Manager) addHandlers() error {
+	core := m.informers.Core().V1alpha1()
+	extensions := m.informers.Extensions().V1alpha1()
+	releases := base.Events[*corev1alpha1.Release, types.NamespacedName]{
+		Keys:    base.Single(func(r *corev1alpha1.Release) types.NamespacedName { return nameOf(r) }),
+		Changed: releaseChanged,
+	}
+	inventories := base.Events[*corev1alpha1.ReleaseInventory, types.NamespacedName]{
+		Keys:    base.Single(func(i *corev1alpha1.ReleaseInventory) types.NamespacedName { return nameOf(i) }),
+		Changed: func(old, current *corev1alpha1.ReleaseInventory) bool { return old.Generation != current.Generation },
+	}
+	clusters := base.Events[*corev1alpha1.Cluster, types.NamespacedName]{
+		Keys: m.releasesOn,
+		Changed: func(old, current *corev1alpha1.Cluster) bool {
+			return old.Generation != current.Generation || !equality.Semantic.DeepEqual(old.Status.Conditions, current.Status.Conditions)
+		},
+	}
+	sets := base.Events[*extv1alpha1.HealthRuleSet, types.NamespacedName]{
+		Keys: base.Single(func(s *extv1alpha1.HealthRuleSet) types.NamespacedName { return nameOf(s) }),
+	}
+	global := base.Events[*extv1alpha1.GlobalHealthRuleSet, types.NamespacedName]{
+		Keys: base.Single(func(s *extv1alpha1.GlobalHealthRuleSet) types.NamespacedName { return nameOf(s) }),
+	}
+	for _, add := range []error{
+		addHandler(core.Releases().Informer(), base.Handler(m.healthQueue, releases)),
+		addHandler(core.Releases().Informer(), base.Handler(m.driftQueue, releases)),
+		addHandler(core.ReleaseInventories().Informer(), base.Handler(m.healthQueue, inventories)),
+		addHandler(core.ReleaseInventories().Informer(), base.Handler(m.driftQueue, inventories)),
+		addHandler(core.Clusters().Informer(), base.Handler(m.healthQueue, clusters)),
+		addHandler(core.Clusters().Informer(), base.Handler(m.driftQueue, clusters)),
+		addHandler(core.Clusters().Informer(), cache.ResourceEventHandlerFuncs{DeleteFunc: m.clusterDeleted}),
+		addHandler(extensions.HealthRuleSets().Informer(), base.Handler(m.ruleQueue, sets)),
+		addHandler(extensions.GlobalHealthRuleSets().Informer(), base.Handler(m.ruleQueue, global)),
+		addHandler(extensions.HealthRuleSets().Informer(), m.rulesChanged()),
+		addHandler(extensions.GlobalHealthRuleSets().Informer(), m.rulesChanged()),
+	} {
+		if add != nil {
+			return add
+		}
+	}
+	// The sources are only read, but an informer must exist before the factory starts.
+	source := m.informers.Source().V1alpha1()
+	source.GitRepositories().Informer()
+	source.HelmRegistries().Informer()
+	source.OCIRegistries().Informer()
+	return nil
+}
+
+// releaseChanged leaves out what the observer itself writes: only InSync changed.
+func releaseChanged(old, current *corev1alpha1.Release) bool {
+	return old.Generation != current.Generation ||
+		!equality.Semantic.DeepEqual(old.Annotations, current.Annotations) ||
+		!equality.Semantic.DeepEqual(old.Status.Applied, current.Status.Applied) ||
+		!equality.Semantic.DeepEqual(old.Status.Sync, current.Status.Sync) ||
+		!equality.Semantic.DeepEqual(old.Status.Lifecycle, current.Status.Lifecycle) ||
+		conditionChanged(old, current, corev1alpha1.ConditionApplied)
+}
+
+func conditionChanged(old, current *corev1alpha1.Release, name string) bool {
+	find := func(release *corev1alpha1.Release) metav1.Condition {
+		for _, condition := range release.Status.Conditions {
+			if condition.Type == name {
+				return condition
+			}
+		}
+		return metav1.Condition{}
+	}
+	return find(old) != find(current)
+}
+
+// releasesOn are the Releases of a cluster.
+func (m *Manager) releasesOn(cluster *corev1alpha1.Cluster) []types.NamespacedName {
+	releases, _ := m.host.Releases.Releases(cluster.Namespace).List(labels.Everything())
+	var keys []types.NamespacedName
+	for _, release := range releases {
+		if release.Spec.ClusterRef.Name == cluster.Name {
+			keys = append(keys, nameOf(release))
+		}
+	}
+	return keys
+}
+
+func (m *Manager) clusterDeleted(object any) {
+	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = tombstone.Obj
+	}
+	if cluster, ok := object.(*corev1alpha1.Cluster); ok {
+		m.host.Tracker.Forget(nameOf(cluster))
+		m.host.Connector.Forget(cluster.Namespace, cluster.Name)
+	}
+}
+
+// rulesChanged has health judged again when rules come, change or go.
+func (m *Manager) rulesChanged() cache.ResourceEventHandler {
+	again := func(object any) {
+		if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+			object = tombstone.Obj
+		}
+		set, ok := object.(metav1.Object)
+		if !ok {
+			return
+		}
+		releases, err := m.host.Releases.Releases(set.GetNamespace()).List(labels.Everything())
+		if set.GetNamespace() == "" {
+			releases, err = m.host.Releases.List(labels.Everything())
+		}
+		if err != nil {
+			klog.Background().Error(err, "Releases not listed")
+		}
+		for _, release := range releases {
+			m.healthQueue.Enqueue(nameOf(release), base.PriorityChange)
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: again,
+		UpdateFunc: func(old, current any) {
+			before, ok := old.(metav1.Object)
+			after, ok2 := current.(metav1.Object)
+			if ok && ok2 && before.GetGeneration() != after.GetGeneration() {
+				again(current)
+			}
+		},
+		DeleteFunc: func(object any) {
+			if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = tombstone.Obj
+			}
+			if set, ok := object.(metav1.Object); ok {
+				m.rules.Forget(set.GetUID())
+			}
+			again(object)
+		},
+	}
+}
+
+// enqueueGained takes up the Releases of shards that this process has got.
+func (m *Manager) enqueueGained(gained []int) {
+	releases, err := m.host.Releases.List(labels.Everything())
+	if err != nil {
+		klog.Background().Error(err, "Releases not listed")
+	}
+	mine := map[int]bool{}
+	for _, one := range gained {
+		mine[one] = true
+	}
+	for _, release := range releases {
+		if mine[shard.Of(shard.ReleaseKey(release.Namespace, release.Spec.ClusterRef.Name), m.shards.Shards())] {
+			m.enqueue(nameOf(release), base.PriorityResync)
+		}
+	}
+}

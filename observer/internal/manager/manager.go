@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	informers "kumodo.io/convoy/client/informers/externalversions"
+	"kumodo.io/convoy/clusterconn"
+	"kumodo.io/convoy/fetch"
+	"kumodo.io/convoy/internal/controller/base"
+	"kumodo.io/convoy/internal/process"
+	"kumodo.io/convoy/internal/references"
+	"kumodo.io/convoy/internal/shard"
+	"kumodo.io/convoy/observer/internal/desired"
+	"kumodo.io/convoy/observer/internal/observer"
+	"kumodo.io/convoy/observer/internal/serve"
+	"kumodo.io/convoy/observer/internal/target"
+	"kumodo.io/convoy/render"
+)
+
+// groupLimit is how many Releases of one cluster are in work at once.
+const groupLimit = 8
+
+// Manager is convoy-observer, put together.
+type Manager struct {
+	config    *CompletedConfig
+	informers informers.SharedInformerFactory
+	shards    *shard.Manager
+	synced    atomic.Bool
+
+	host     observer.Host
+	rules    *observer.Rules
+	desired  *desired.Resolver
+	health   *observer.HealthController
+	serving  *serve.Server
+	listener func(net.Listener) net.Listener
+
+	healthQueue, driftQueue, ruleQueue *base.Controller[types.NamespacedName]
+}
+
+// New puts the parts together. ctx bounds the watches on the targets.
+func (c *CompletedConfig) New(ctx context.Context) (*Manager, error) {
+	m := &Manager{config: c, informers: newInformers(c.convoy)}
+	var err error
+	if m.shards, err = shard.NewManager(shard.Options{
+		Client: c.kube, Namespace: c.options.Process.Namespace, Component: leaseComponent,
+		Identity: process.Identity(), Shards: c.options.Process.Shards, Registerer: c.registry,
+	}); err != nil {
+		return nil, err
+	}
+	if m.listener, err = secure(ctx, c.options.Serving); err != nil {
+		return nil, err
+	}
+	m.build(ctx)
+	return m, m.addHandlers()
+}
+
+func (m *Manager) build(ctx context.Context) {
+	c := m.config
+	reader := &references.Reader{Client: c.kube}
+	core := m.informers.Core().V1alpha1()
+	source := m.informers.Source().V1alpha1()
+	extensions := m.informers.Extensions().V1alpha1()
+	coordinator := fetch.New(fetch.Options{Secrets: reader, AllowFileSources: c.options.Content.AllowFileSources, CacheBytes: c.options.Content.CacheBytes})
+	listers := &desired.Listers{
+		GitRepositories: source.GitRepositories().Lister(), HelmRegistries: source.HelmRegistries().Lister(), OCIRegistries: source.OCIRegistries().Lister(),
+	}
+	m.host = observer.Host{
+		Client: c.convoy, Releases: core.Releases().Lister(), Inventories: core.ReleaseInventories().Lister(), Clusters: core.Clusters().Lister(),
+		Connector: clusterconn.New(clusterconn.Options{InCluster: c.rest, Secrets: reader, ReadOnly: true, UserAgent: component + "/" + process.Version}),
+		Tracker:   target.New(ctx, c.installation, m.changed), Installation: c.installation,
+	}
+	m.rules = &observer.Rules{Sets: extensions.HealthRuleSets().Lister(), Global: extensions.GlobalHealthRuleSets().Lister()}
+	m.desired = &desired.Resolver{
+		Sources: listers, Fetch: coordinator, Renderer: render.New(render.Options{}),
+		References: desired.NewReferences(reader, coordinator, listers), Store: c.store,
+	}
+	m.health = &observer.HealthController{Host: m.host, Rules: m.rules, Clock: clock.RealClock{}, Resync: c.options.Process.Resync}
+	drift := &observer.Controller{Host: m.host, Desired: m.desired, Clock: clock.RealClock{}, Resync: c.options.Process.Resync}
+	sets := &observer.RuleSetController{Client: c.convoy, Sets: m.rules.Sets, Global: m.rules.Global}
+	m.serving = &serve.Server{Host: m.host, Desired: m.desired, Health: m.health}
+	m.healthQueue = base.New(m.queue("health", m.health))
+	m.driftQueue = base.New(m.queue("drift", drift))
+	m.ruleQueue = base.New(base.Options[types.NamespacedName]{
+		Name: "ruleset", Workers: 1, Reconciler: sets, KeyLog: keyLog("HealthRuleSet"), Registerer: c.registry,
+	})
+}
+
+// queue are the options of a loop over Releases.
+func (m *Manager) queue(name string, reconciler base.Reconciler[types.NamespacedName]) base.Options[types.NamespacedName] {
+	return base.Options[types.NamespacedName]{
+		Name: name, Workers: m.config.options.Process.Workers, Reconciler: reconciler,
+		InitialBackoff: time.Second, MaxBackoff: time.Minute,
+		Owned: m.owned, GroupOf: m.clusterOf, GroupLimit: groupLimit,
+		KeyLog: keyLog("Release"), Registerer: m.config.registry,
+	}
+}
+
+func keyLog(kind string) func(types.NamespacedName) []any {
+	return func(key types.NamespacedName) []any { return []any{kind, klog.KRef(key.Namespace, key.Name)} }
+}
+
+// clusterOf is the cluster of a Release; one that is not known is a group of its own.
+func (m *Manager) clusterOf(key types.NamespacedName) string {
+	release, err := m.host.Releases.Releases(key.Namespace).Get(key.Name)
+	if err != nil {
+		return key.String()
+	}
+	return shard.ReleaseKey(release.Namespace, release.Spec.ClusterRef.Name)
+}
+
+// owned tells whether this process works on a Release. One that is gone from the cache is:
+// its memory must go too.
+func (m *Manager) owned(key types.NamespacedName) bool {
+	release, err := m.host.Releases.Releases(key.Namespace).Get(key.Name)
+	return err != nil || m.shards.OwnsKey(shard.ReleaseKey(release.Namespace, release.Spec.ClusterRef.Name))
+}
+
+// changed is told of a change in a target cluster.
+func (m *Manager) changed(release types.NamespacedName) {
+	m.enqueue(release, base.PriorityChange)
+}
+
+func (m *Manager) enqueue(release types.NamespacedName, priority base.Priority) {
+	m.healthQueue.Enqueue(release, priority)
+	m.driftQueue.Enqueue(release, priority)
+}
+
+// Run works until ctx ends, then ends what is under way.
+func (m *Manager) Run(ctx context.Context) error {
+	options := m.config.options
+	endpoints := process.NewEndpoints(options.Process.MetricsAddr, m.config.registry)
+	endpoints.AddReadyCheck("caches", func(context.Context) error {
+		if m.synced.Load() {
+			return nil
+		}
+		return errors.New("the caches have not caught up with the host cluster")
+	})
+	endpoints.AddReadyCheck("sharding", m.shards.Check)
+	return process.RunAll(ctx, options.Process.GracePeriod,
+		process.Runnable{Name: "endpoints", Run: endpoints.Run},
+		process.Runnable{Name: "loops", Run: m.work},
+	)
+}
+
+// work waits for the caches and runs the loops. A host whose convoy API is not served yet
+// is waited for: the processes of an installation start in any order.
+func (m *Manager) work(ctx context.Context) error {
+	if err := startInformers(ctx, m.informers); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	m.synced.Store(true)
+	m.shards.Subscribe(m.shardsChanged(ctx))
+	options := m.config.options
+	err := process.RunAll(ctx, options.Process.GracePeriod,
+		process.Runnable{Name: "sharding", Run: m.shards.Run},
+		process.Runnable{Name: "health", Run: m.healthQueue.Run},
+		process.Runnable{Name: "drift", Run: m.driftQueue.Run},
+		process.Runnable{Name: "rulesets", Run: m.ruleQueue.Run},
+		process.Runnable{Name: "serving", Run: func(ctx context.Context) error {
+			return process.Serve(ctx, options.Serving.Addr, m.serving.Handler(), m.listener)
+		}},
+	)
+	m.informers.Shutdown()
+	m.host.Tracker.Wait()
+	return err
+}
+
+// shardsChanged drops the work on lost shards and takes up that of gained ones.
+func (m *Manager) shardsChanged(ctx context.Context) func(gained, lost []int) {
+	return func(gained, lost []int) {
+		if len(lost) > 0 {
+			for _, queue := range []*base.Controller[types.NamespacedName]{m.healthQueue, m.driftQueue} {
+				if err := queue.DropUnowned(ctx); err != nil {
+					klog.FromContext(ctx).Info("work on lost shards did not end", "queue", queue.Name(), "err", err)
+				}
+			}
+		}
+		if len(gained) > 0 {
+			m.enqueueGained(gained)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package options holds the flags of convoy-observer.
+package options
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"kumodo.io/convoy/internal/process"
+)
+
+// Options are all flags of convoy-observer.
+type Options struct {
+	Process *process.Options
+	Serving *Serving
+	Content *Content
+}
+
+// New returns the defaults.
+func New() *Options {
+	return &Options{Process: process.NewOptions(), Serving: &Serving{Addr: ":8080"}, Content: &Content{CacheBytes: 512 << 20}}
+}
+
+// AddFlags adds every flag to fs.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	o.Process.AddFlags(fs)
+	o.Serving.AddFlags(fs)
+	o.Content.AddFlags(fs)
+}
+
+// Validate returns what is wrong with the flags, all at once.
+func (o *Options) Validate() error {
+	return errors.Join(append(o.Process.Validate(), append(o.Serving.Validate(), o.Content.Validate()...)...)...)
+}
+
+// Serving says how preview, diff, health and history are served.
+type Serving struct {
+	Addr                    string
+	TLSCertFile, TLSKeyFile string
+	ClientCAFile            string
+	AllowedClientNames      []string
+}
+
+// AddFlags adds the flags to fs.
+func (o *Serving) AddFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.Addr, "serve-addr", o.Addr, "Address at which /preview/, /diff/, /health/ and /history/ + {namespace}/{name} are served to convoy-apiserver.")
+	fs.StringVar(&o.TLSCertFile, "tls-cert-file", o.TLSCertFile, "Serving certificate for --serve-addr, read again when it changes. Empty: plain HTTP.")
+	fs.StringVar(&o.TLSKeyFile, "tls-private-key-file", o.TLSKeyFile, "Private key of --tls-cert-file.")
+	fs.StringVar(&o.ClientCAFile, "client-ca-file", o.ClientCAFile, "CA of the client certificates that are demanded at --serve-addr. Empty: anybody who can connect is answered.")
+	fs.StringSliceVar(&o.AllowedClientNames, "allowed-client-names", o.AllowedClientNames, "Common names of client certificates that are answered. Empty: all that --client-ca-file signed.")
+}
+
+// Validate returns what is wrong.
+func (o *Serving) Validate() []error {
+	var errs []error
+	if (o.TLSCertFile == "") != (o.TLSKeyFile == "") {
+		errs = append(errs, errors.New("--tls-cert-file and --tls-private-key-file are given together or not at all"))
+	}
+	if o.ClientCAFile != "" && o.TLSCertFile == "" {
+		errs = append(errs, errors.New("--client-ca-file needs --tls-cert-file: client certificates come with TLS only"))
+	}
+	if len(o.AllowedClientNames) > 0 && o.ClientCAFile == "" {
+		errs = append(errs, errors.New("--allowed-client-names needs --client-ca-file"))
+	}
+	return errs
+}
+
+// Content says how sources are fetched and past renders read.
+type Content struct {
+	CacheBytes       int64
+	AllowFileSources bool
+	RenderStoreURL   string
+	IdentityFiles    []string
+}
+
+// AddFlags adds the flags to fs.
+func (o *Content) AddFlags(fs *pflag.FlagSet) {
+	fs.Int64Var(&o.CacheBytes, "artifact-cache-bytes", o.CacheBytes, "How many bytes of fetched content are held in memory.")
+	fs.BoolVar(&o.AllowFileSources, "allow-file-sources", o.AllowFileSources, "Allow file:// URLs in GitRepositories. They read the file system of this process.")
+	fs.StringVar(&o.RenderStoreURL, "render-store-url", o.RenderStoreURL, "Where the controller-manager stores renders, as a URL (file:///path, …). It is only read. Empty: past renders are made again.")
+	fs.StringSliceVar(&o.IdentityFiles, "render-store-identity-file", o.IdentityFiles, "Files with age identities that decrypt stored renders.")
+}
+
+// Validate returns what is wrong.
+func (o *Content) Validate() []error {
+	if o.CacheBytes <= 0 {
+		return []error{fmt.Errorf("--artifact-cache-bytes: %d is not above 0", o.CacheBytes)}
+	}
+	return nil
+}
