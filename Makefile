@@ -11,7 +11,7 @@ help: ## Show this help
 
 .PHONY: build
 build: ## Build the three servers and the kubectl plugin into bin/
-	go build -trimpath -o bin/ ./apiserver/cmd/convoy-apiserver ./controllermanager/cmd/convoy-controller-manager \
+	go build -o bin/ ./apiserver/cmd/convoy-apiserver ./controllermanager/cmd/convoy-controller-manager \
 		./observer/cmd/convoy-observer ./kubectl-convoy/cmd/kubectl-convoy
 
 .PHONY: demo

@@ -43,7 +43,7 @@ func Root() (string, error) {
 // to log.
 func Convoy(ctx context.Context, root string, log io.Writer) (string, error) {
 	bin := filepath.Join(root, "bin")
-	args := append([]string{"build", "-trimpath", "-o", bin + string(filepath.Separator)}, binaries...)
+	args := append([]string{"build", "-o", bin + string(filepath.Separator)}, binaries...)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = root
 	cmd.Stdout, cmd.Stderr = log, log

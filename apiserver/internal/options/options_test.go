@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/spf13/pflag"
+	"k8s.io/apiserver/pkg/util/compatibility"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	basecompatibility "k8s.io/component-base/compatibility"
+)
+
+// parse gives the options of a command line, with a registry of their own.
+func parse(t *testing.T, args ...string) *Options {
+	t.Helper()
+	g := NewWithT(t)
+	registry := basecompatibility.NewComponentGlobalsRegistry()
+	g.Expect(registry.Register(basecompatibility.DefaultKubeComponent, compatibility.DefaultBuildEffectiveVersion(), utilfeature.DefaultMutableFeatureGate.DeepCopy())).To(Succeed())
+	o, err := New(registry)
+	g.Expect(err).NotTo(HaveOccurred())
+	all := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	for _, section := range o.Flags().FlagSets {
+		all.AddFlagSet(section)
+	}
+	g.Expect(all.Parse(args)).To(Succeed())
+	return o
+}
+
+func TestDefaults(t *testing.T) {
+	g := NewWithT(t)
+	o := parse(t)
+	g.Expect(o.Sharding.Shards).To(Equal(1))
+	g.Expect(o.Observer.URL).To(Equal("http://convoy-observer.convoy-system.svc:8080"))
+	g.Expect(o.Recommended.Etcd.StorageConfig.Prefix).To(Equal("/registry/convoy.kumodo.io"))
+	g.Expect(o.Recommended.Admission.DefaultOffPlugins.Has("MutatingAdmissionPolicy")).To(BeTrue())
+	g.Expect(o.Recommended.Admission.DisablePlugins).To(BeEmpty(), "or it could not be turned on")
+	g.Expect(o.Server.ShutdownWatchTerminationGracePeriod).To(Equal(10 * time.Second))
+	g.Expect(o.Server.RequestTimeout).To(Equal(time.Minute))
+}
+
+func TestValidate(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		args []string
+		want []string // in the error; none when empty
+	}{
+		{name: "defaults"},
+		{name: "shards", args: []string{"--shards=16"}},
+		{name: "no shards", args: []string{"--shards=0"}, want: []string{"--shards"}},
+		{name: "too many shards", args: []string{"--shards=100000"}, want: []string{"--shards"}},
+		{name: "no observer", args: []string{"--observer-url="}},
+		{name: "observer over TLS", args: []string{"--observer-url=https://observer:8443/base", "--observer-ca-file=ca", "--observer-client-cert-file=c", "--observer-client-key-file=k"}},
+		{name: "observer with a password", args: []string{"--observer-url=http://user:hunter2@observer"}, want: []string{"--observer-url"}},
+		{name: "observer with a query", args: []string{"--observer-url=http://observer?a=b"}, want: []string{"--observer-url"}},
+		{name: "observer on a file", args: []string{"--observer-url=file:///etc"}, want: []string{"--observer-url"}},
+		{
+			name: "half a certificate without TLS and no shards", args: []string{"--observer-client-cert-file=c", "--shards=-1"},
+			want: []string{"--observer-client-key-file", "https", "--shards"},
+		},
+		{name: "the library's own", args: []string{"--request-timeout=-1s"}, want: []string{"--request-timeout"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			err := parse(t, append([]string{"--etcd-servers=http://127.0.0.1:2379"}, test.args...)...).Validate()
+			if len(test.want) == 0 {
+				g.Expect(err).NotTo(HaveOccurred())
+				return
+			}
+			for _, text := range test.want {
+				g.Expect(err).To(MatchError(ContainSubstring(text)))
+			}
+			g.Expect(err.Error()).NotTo(ContainSubstring("hunter2"))
+		})
+	}
+}
+
+func TestObserverTimeoutStaysBelowTheRequests(t *testing.T) {
+	g := NewWithT(t)
+	for request, want := range map[time.Duration]time.Duration{
+		time.Minute:      50 * time.Second,
+		time.Hour:        50 * time.Second,
+		12 * time.Second: 10 * time.Second,
+	} {
+		o := Observer{}
+		o.complete(request)
+		g.Expect(o.timeout).To(Equal(want))
+	}
+}

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/user"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
+	testingclock "k8s.io/utils/clock/testing"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/apiserver/internal/proxy"
+	"kumodo.io/convoy/apiserver/internal/registry/resource"
+	"kumodo.io/convoy/apiserver/internal/scheme"
+	"kumodo.io/convoy/apiserver/internal/shardlabel"
+	"kumodo.io/convoy/internal/shard"
+)
+
+var now = time.Date(2030, 1, 2, 3, 4, 5, 678, time.UTC)
+
+// memory holds Releases of one namespace.
+type memory map[string]*corev1alpha1.Release
+
+func (m memory) Get(_ context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	if r, ok := m[name]; ok {
+		return r.DeepCopy(), nil
+	}
+	return nil, apierrors.NewNotFound(corev1alpha1.Resource("releases"), name)
+}
+
+// Update changes a Release as the store does, with one conflict in between: the change runs
+// twice, the second time on what another writer wrote.
+func (m memory) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, _ rest.ValidateObjectFunc,
+	_ rest.ValidateObjectUpdateFunc, _ bool, _ *metav1.UpdateOptions,
+) (runtime.Object, bool, error) {
+	if _, err := m.Get(ctx, name, nil); err != nil {
+		return nil, false, err
+	}
+	if _, err := info.UpdatedObject(ctx, m[name]); err != nil {
+		return nil, false, err
+	}
+	metav1.SetMetaDataAnnotation(&m[name].ObjectMeta, "other", "writer")
+	updated, err := info.UpdatedObject(ctx, m[name])
+	if err != nil {
+		return nil, false, err
+	}
+	m[name] = updated.(*corev1alpha1.Release)
+	return updated, false, nil
+}
+
+func release(name string, dependsOn ...string) *corev1alpha1.Release {
+	r := &corev1alpha1.Release{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name}}
+	r.Spec.ClusterRef.Name = "local"
+	r.Spec.Source.Git = &corev1alpha1.GitSource{RepositoryRef: corev1alpha1.LocalReference{Name: "app"}}
+	for _, dependency := range dependsOn {
+		r.Spec.DependsOn = append(r.Spec.DependsOn, corev1alpha1.Dependency{Name: dependency})
+	}
+	return r
+}
+
+func strategy(t *testing.T, releases Reader) resource.Strategy[*corev1alpha1.Release] {
+	t.Helper()
+	s, err := scheme.New()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return resource.NewStrategy(kind(shardlabel.New(64), releases), s)
+}
+
+func inNamespace() context.Context {
+	return genericapirequest.WithNamespace(context.Background(), "team")
+}
+
+func TestCreateLabelsByCluster(t *testing.T) {
+	g := NewWithT(t)
+	created := release("web")
+	rest.FillObjectMetaSystemFields(created)
+	g.Expect(rest.BeforeCreate(strategy(t, memory{}), inNamespace(), created)).To(Succeed())
+	want := shard.Label(shard.Of(shard.ClusterKey("team", "local"), 64))
+	g.Expect(created.Labels).To(HaveKeyWithValue(corev1alpha1.LabelShard, want))
+	g.Expect(created.Spec.TargetNamespace).To(Equal("team"))
+}
+
+func TestUpdateOfAnEqualSpecKeepsTheGeneration(t *testing.T) {
+	g := NewWithT(t)
+	withValues := func(text string) *corev1alpha1.Release {
+		r := release("web")
+		r.ResourceVersion, r.Generation = "1", 4
+		r.Spec.Render = &corev1alpha1.RenderSpec{Helm: &corev1alpha1.HelmRender{Values: &runtime.RawExtension{Raw: []byte(text)}}}
+		return r
+	}
+	s := strategy(t, memory{})
+	old := withValues(`{"a":1,"b":{"c":[true]}}`)
+	s.PrepareForCreate(inNamespace(), old)
+	old.Generation = 4
+	given := withValues("{ \"b\": {\"c\": [true]},\n\"a\": 1}")
+	g.Expect(rest.BeforeUpdate(s, inNamespace(), given, old)).To(Succeed())
+	g.Expect(given.Generation).To(Equal(int64(4)), "the spelling of JSON is no change")
+	given.Spec.Render.Helm.Values.Raw = []byte(`{"a":2}`)
+	g.Expect(rest.BeforeUpdate(s, inNamespace(), given, old)).To(Succeed())
+	g.Expect(given.Generation).To(Equal(int64(5)))
+}
+
+func TestClusterCannotChange(t *testing.T) {
+	g := NewWithT(t)
+	s := strategy(t, memory{})
+	old := release("web")
+	s.PrepareForCreate(inNamespace(), old)
+	old.ResourceVersion = "1"
+	given := old.DeepCopy()
+	given.Spec.ClusterRef.Name = "far"
+	err := rest.BeforeUpdate(s, inNamespace(), given, old)
+	g.Expect(err).To(MatchError(ContainSubstring("spec.clusterRef.name")))
+}
+
+func TestDependencyCycles(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		stored []*corev1alpha1.Release
+		given  *corev1alpha1.Release
+		want   string // in the message; none when empty
+	}{
+		{name: "none", given: release("a")},
+		{name: "what does not exist", given: release("a", "b")},
+		{name: "a chain", stored: []*corev1alpha1.Release{release("b", "c"), release("c")}, given: release("a", "b", "c")},
+		{name: "two", stored: []*corev1alpha1.Release{release("b", "a")}, given: release("a", "b"), want: "a -> b -> a"},
+		{
+			name:   "behind a fork",
+			stored: []*corev1alpha1.Release{release("b", "d"), release("c", "d", "e"), release("d"), release("e", "a")},
+			given:  release("a", "b", "c"), want: "a -> c -> e -> a",
+		},
+		{name: "a cycle of others", stored: []*corev1alpha1.Release{release("b", "c"), release("c", "b")}, given: release("a", "b")},
+		{name: "what is stored of the Release itself does not count", stored: []*corev1alpha1.Release{release("a", "b"), release("b")}, given: release("a")},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			releases := memory{}
+			for _, r := range test.stored {
+				releases[r.Name] = r
+			}
+			errs := dependencyCycles(inNamespace(), releases, test.given)
+			if test.want == "" {
+				g.Expect(errs).To(BeEmpty())
+				return
+			}
+			g.Expect(errs).To(HaveLen(1))
+			g.Expect(errs[0].Detail).To(ContainSubstring(test.want))
+		})
+	}
+}
+
+func TestGatesAreSigned(t *testing.T) {
+	at := metav1.NewTime(time.Unix(1, 0))
+	lifecycle := func(gates ...corev1alpha1.GateStatus) *corev1alpha1.LifecycleStatus {
+		return &corev1alpha1.LifecycleStatus{Gates: gates}
+	}
+	signed := corev1alpha1.GateStatus{Name: "g", Approved: true, By: "bob", At: &at}
+	today := metav1.NewTime(now.Truncate(time.Second))
+	for _, test := range []struct {
+		name             string
+		old, given, want *corev1alpha1.LifecycleStatus
+	}{
+		{name: "nothing"},
+		{
+			name:  "an approval is signed by who gives it, whatever it says",
+			given: lifecycle(corev1alpha1.GateStatus{Name: "g", Approved: true, By: "boss", At: &at}),
+			want:  lifecycle(corev1alpha1.GateStatus{Name: "g", Approved: true, By: "alice", At: &today}),
+		},
+		{
+			name: "an earlier signature stays", old: lifecycle(signed),
+			given: lifecycle(corev1alpha1.GateStatus{Name: "g", Approved: true, By: "alice"}),
+			want:  lifecycle(signed),
+		},
+		{
+			name: "a withdrawn approval has none", old: lifecycle(signed),
+			given: lifecycle(corev1alpha1.GateStatus{Name: "g", By: "bob", At: &at}),
+			want:  lifecycle(corev1alpha1.GateStatus{Name: "g"}),
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			old, given := &corev1alpha1.Release{}, &corev1alpha1.Release{}
+			old.Status.Lifecycle, given.Status.Lifecycle = test.old, test.given
+			ctx := genericapirequest.WithUser(context.Background(), &user.DefaultInfo{Name: "alice"})
+			lifecyclePart(testingclock.NewFakePassiveClock(now)).Finish(ctx, given, old)
+			g.Expect(given.Status.Lifecycle).To(BeComparableTo(test.want))
+		})
+	}
+}
+
+func TestParts(t *testing.T) {
+	g := NewWithT(t)
+	from, to := release("web"), release("web")
+	from.Spec.Pin = &corev1alpha1.Pin{Revision: "a"}
+	from.Spec.Mutations = []corev1alpha1.Mutation{{Name: "m"}}
+	from.Status.Lifecycle = &corev1alpha1.LifecycleStatus{Gates: []corev1alpha1.GateStatus{{Name: "g"}}}
+	want := to.DeepCopy()
+	for _, part := range []struct {
+		part resource.Part[*corev1alpha1.Release]
+		want func()
+	}{
+		{pinPart(), func() { want.Spec.Pin = from.Spec.Pin }},
+		{mutationsPart(), func() { want.Spec.Mutations = from.Spec.Mutations }},
+		{lifecyclePart(testingclock.NewFakePassiveClock(now)), func() { want.Status.Lifecycle = from.Status.Lifecycle }},
+	} {
+		part.part.Take(to, from)
+		part.want()
+		g.Expect(to).To(Equal(want), "%v", part.part.Path)
+	}
+}
+
+func TestSelectable(t *testing.T) {
+	got := func(r *corev1alpha1.Release) map[string]string {
+		values := map[string]string{}
+		for name, value := range selectable() {
+			if v := value(r); v != "" {
+				values[name] = v
+			}
+		}
+		return values
+	}
+	g := NewWithT(t)
+	r := release("web")
+	g.Expect(got(r)).To(Equal(map[string]string{"spec.clusterRef.name": "local", "spec.source.git.repositoryRef.name": "app"}))
+	r.Spec.Source = corev1alpha1.ReleaseSource{Helm: &corev1alpha1.HelmSource{RegistryRef: corev1alpha1.LocalReference{Name: "charts"}}}
+	g.Expect(got(r)).To(Equal(map[string]string{"spec.clusterRef.name": "local", "spec.source.helm.registryRef.name": "charts"}))
+	r.Spec.Source = corev1alpha1.ReleaseSource{OCI: &corev1alpha1.OCISource{RegistryRef: corev1alpha1.LocalReference{Name: "oci"}}}
+	g.Expect(got(r)).To(Equal(map[string]string{"spec.clusterRef.name": "local", "spec.source.oci.registryRef.name": "oci"}))
+}
+
+func TestTable(t *testing.T) {
+	g := NewWithT(t)
+	r := release("web")
+	r.CreationTimestamp = metav1.NewTime(now.Add(-time.Hour))
+	r.Spec.Wave = 2
+	r.Status = corev1alpha1.ReleaseStatus{
+		Source: &corev1alpha1.SourceStatus{Revision: "main@sha1:0123456789abcdef0123456789abcdef01234567"},
+		Render: &corev1alpha1.RenderStatus{Digest: "sha256:fedcba9876543210"},
+		Conditions: []metav1.Condition{
+			{Type: "Ready", Status: "False", Message: "waits"}, {Type: "Healthy", Status: "True"},
+		},
+	}
+	table := resource.Table[*corev1alpha1.Release]{Columns: columns(), Clock: testingclock.NewFakePassiveClock(now)}
+	printed, err := table.ConvertToTable(context.Background(), r, nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	headings, wide := []string{}, []string{}
+	for _, c := range printed.ColumnDefinitions {
+		if c.Priority == 0 {
+			headings = append(headings, c.Name)
+		} else {
+			wide = append(wide, c.Name)
+		}
+		g.Expect(c.Description).NotTo(BeEmpty(), c.Name)
+	}
+	g.Expect(headings).To(Equal([]string{"Name", "Cluster", "Wave", "Revision", "Ready", "Healthy", "InSync", "Age"}))
+	g.Expect(wide).To(Equal([]string{"Source", "Render", "Message"}))
+	g.Expect(printed.Rows[0].Cells).To(Equal([]any{
+		"web", "local", int64(2), "main@sha1:01234567", "False", "True", "Unknown", "60m",
+		"GitRepository/app", "sha256:fedcba98", "waits",
+	}))
+}
+
+// answer collects what a Connecter answers.
+type answer struct {
+	code int
+	obj  runtime.Object
+	err  error
+}
+
+func (a *answer) Object(code int, obj runtime.Object) { a.code, a.obj = code, obj }
+func (a *answer) Error(err error)                     { a.err = err }
+
+type warnings []string
+
+func (w *warnings) AddWarning(_, text string) { *w = append(*w, text) }
+
+func TestSync(t *testing.T) {
+	stamp := now.Format(time.RFC3339Nano)
+	for _, test := range []struct {
+		name       string
+		force      bool
+		suspend    bool
+		want       map[string]string
+		wantWarned bool
+	}{
+		{name: "sync", want: map[string]string{corev1alpha1.AnnotationSyncRequestedAt: stamp, "other": "writer"}},
+		{
+			name: "forced", force: true,
+			want: map[string]string{corev1alpha1.AnnotationSyncRequestedAt: stamp, corev1alpha1.AnnotationSyncForceRequestedAt: stamp, "other": "writer"},
+		},
+		{
+			name: "suspended", suspend: true, wantWarned: true,
+			want: map[string]string{corev1alpha1.AnnotationSyncRequestedAt: stamp, "other": "writer"},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			stored := release("web")
+			stored.Spec.Suspend = test.suspend
+			releases := memory{"web": stored}
+			warned := &warnings{}
+			ctx := warning.WithWarningRecorder(inNamespace(), warned)
+			got := &answer{}
+			s := &syncREST{releases: releases, clock: testingclock.NewFakePassiveClock(now)}
+			handler, err := s.Connect(ctx, "web", &corev1alpha1.ReleaseSyncOptions{Force: test.force}, got)
+			g.Expect(err).NotTo(HaveOccurred())
+			handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", nil))
+			g.Expect(got.err).NotTo(HaveOccurred())
+			g.Expect(got.code).To(Equal(http.StatusOK))
+			g.Expect(got.obj.(*corev1alpha1.Release).Annotations).To(Equal(test.want))
+			g.Expect(releases["web"].Annotations).To(Equal(test.want))
+			g.Expect(len(*warned) > 0).To(Equal(test.wantWarned))
+		})
+	}
+}
+
+func TestSyncOfNothing(t *testing.T) {
+	g := NewWithT(t)
+	got := &answer{}
+	s := &syncREST{releases: memory{}, clock: testingclock.NewFakePassiveClock(now)}
+	handler, err := s.Connect(inNamespace(), "web", &corev1alpha1.ReleaseSyncOptions{}, got)
+	g.Expect(err).NotTo(HaveOccurred())
+	handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", nil))
+	g.Expect(apierrors.IsNotFound(got.err)).To(BeTrue())
+}
+
+func TestObserved(t *testing.T) {
+	g := NewWithT(t)
+	asked := []string{}
+	observer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.String())
+		w.Header().Set("Content-Type", "application/json")
+	}))
+	defer observer.Close()
+	to, err := proxy.New(proxy.Config{URL: observer.URL})
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, o := range observed(memory{"web": release("web")}, to) {
+		_, err := o.Connect(inNamespace(), "other", o.New(), &answer{})
+		g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "an unknown Release does not reach the observer")
+		handler, err := o.Connect(inNamespace(), "web", o.New(), &answer{})
+		g.Expect(err).NotTo(HaveOccurred())
+		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/?a=b", nil))
+		g.Expect(o.ConnectMethods()).To(Equal([]string{http.MethodGet}))
+	}
+	g.Expect(asked).To(Equal([]string{"/preview/team/web?a=b", "/diff/team/web?a=b", "/health/team/web?a=b", "/history/team/web?a=b"}))
+}

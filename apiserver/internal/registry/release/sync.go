@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
+	"k8s.io/utils/clock"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+)
+
+// updater updates Releases.
+type updater interface {
+	Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
+		updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions,
+	) (runtime.Object, bool, error)
+}
+
+// syncREST is POST …/sync: it asks for a sync by writing the time into an annotation, and
+// answers with the Release. It is a Connecter for the sake of its query parameter. Admission
+// sees a CONNECT of releases/sync, and no UPDATE of the Release.
+type syncREST struct {
+	releases updater
+	clock    clock.PassiveClock
+}
+
+var (
+	_ rest.Connecter       = &syncREST{}
+	_ rest.StorageMetadata = &syncREST{}
+)
+
+// New gives the options, not a Release: they are what admission gets to see of a CONNECT.
+func (*syncREST) New() runtime.Object { return &corev1alpha1.ReleaseSyncOptions{} }
+
+// Destroy does nothing.
+func (*syncREST) Destroy() {}
+
+// NewConnectOptions gives what the query is decoded into.
+func (*syncREST) NewConnectOptions() (runtime.Object, bool, string) {
+	return &corev1alpha1.ReleaseSyncOptions{}, false, ""
+}
+
+// ConnectMethods is POST only.
+func (*syncREST) ConnectMethods() []string { return []string{http.MethodPost} }
+
+// ProducesMIMETypes is JSON only.
+func (*syncREST) ProducesMIMETypes(string) []string { return []string{runtime.ContentTypeJSON} }
+
+// ProducesObject is the Release.
+func (*syncREST) ProducesObject(string) any { return corev1alpha1.Release{} }
+
+// Connect asks for the sync once the request is admitted.
+func (s *syncREST) Connect(ctx context.Context, name string, options runtime.Object, responder rest.Responder) (http.Handler, error) {
+	force := options.(*corev1alpha1.ReleaseSyncOptions).Force
+	return http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		release, err := s.request(ctx, name, force)
+		if err != nil {
+			responder.Error(err)
+			return
+		}
+		if release.Spec.Suspend {
+			warning.AddWarning(ctx, "", "the Release is suspended: nothing is synced before spec.suspend is false")
+		}
+		responder.Object(http.StatusOK, release)
+	}), nil
+}
+
+// request writes the annotations. It cannot conflict with other writers: the store runs the
+// change again on what they wrote.
+func (s *syncREST) request(ctx context.Context, name string, force bool) (*corev1alpha1.Release, error) {
+	// With its nanoseconds, two requests in the same second are two.
+	now := s.clock.Now().UTC().Format(time.RFC3339Nano)
+	mark := func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
+		release := old.DeepCopyObject().(*corev1alpha1.Release)
+		metav1.SetMetaDataAnnotation(&release.ObjectMeta, corev1alpha1.AnnotationSyncRequestedAt, now)
+		if force {
+			metav1.SetMetaDataAnnotation(&release.ObjectMeta, corev1alpha1.AnnotationSyncForceRequestedAt, now)
+		}
+		return release, nil
+	}
+	updated, _, err := s.releases.Update(ctx, name, rest.DefaultUpdatedObjectInfo(nil, mark),
+		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	release, ok := updated.(*corev1alpha1.Release)
+	if !ok {
+		return nil, fmt.Errorf("the storage of Releases answered with a %T", updated)
+	}
+	return release, nil
+}

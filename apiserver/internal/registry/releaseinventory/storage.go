@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package releaseinventory
+
+import (
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"kumodo.io/convoy/apiserver/internal/registry/resource"
+	"kumodo.io/convoy/apiserver/internal/shardlabel"
+)
+
+// NewStorage gives the storages of the kind, by resource and subresource.
+func NewStorage(backend resource.Backend, shards shardlabel.Labeler, releases Releases) (map[string]rest.Storage, error) {
+	whole, status, err := resource.NewStorage(kind(shards, releases), backend)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]rest.Storage{"releaseinventories": whole, "releaseinventories/status": status}, nil
+}

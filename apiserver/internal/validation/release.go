@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+)
+
+const (
+	maxItems   = 256
+	maxText    = 1024
+	maxWave    = 100_000
+	maxHistory = 100
+)
+
+// inventoryPage is the ending of the names of an inventory's further pages.
+var inventoryPage = regexp.MustCompile(`\.[0-9]+$`)
+
+// Release checks a Release.
+func Release(r *corev1alpha1.Release) field.ErrorList {
+	spec := field.NewPath("spec")
+	errs := releaseName(r)
+	errs = append(errs, subdomain(spec.Child("clusterRef", "name"), r.Spec.ClusterRef.Name)...)
+	errs = append(errs, number(spec.Child("wave"), r.Spec.Wave, -maxWave, maxWave)...)
+	errs = append(errs, label(spec.Child("targetNamespace"), r.Spec.TargetNamespace)...)
+	errs = append(errs, optionalSubdomain(spec.Child("serviceAccountName"), r.Spec.ServiceAccountName)...)
+	errs = append(errs, source(spec.Child("source"), &r.Spec.Source)...)
+	errs = append(errs, render(spec.Child("render"), r)...)
+	errs = append(errs, mutations(spec.Child("mutations"), r.Spec.Mutations)...)
+	errs = append(errs, dependencies(spec.Child("dependsOn"), r)...)
+	errs = append(errs, sync(spec.Child("sync"), &r.Spec.Sync)...)
+	errs = append(errs, drift(spec.Child("drift"), r.Spec.Drift)...)
+	errs = append(errs, ruleSetRefs(spec.Child("health", "ruleSetRefs"), r.Spec.Health)...)
+	errs = append(errs, lifecycle(spec.Child("lifecycle"), r.Spec.Lifecycle)...)
+	errs = append(errs, pin(spec.Child("pin"), r.Spec.Pin)...)
+	if history := r.Spec.History; history != nil && history.Limit != nil {
+		errs = append(errs, number(spec.Child("history", "limit"), *history.Limit, 1, maxHistory)...)
+	}
+	return append(errs, oneOf(spec.Child("deletionPolicy"), r.Spec.DeletionPolicy,
+		corev1alpha1.DeletionPolicyDelete, corev1alpha1.DeletionPolicyOrphan)...)
+}
+
+// ReleaseUpdate checks what may not change in a Release.
+func ReleaseUpdate(r, old *corev1alpha1.Release) field.ErrorList {
+	return apivalidation.ValidateImmutableField(r.Spec.ClusterRef.Name, old.Spec.ClusterRef.Name,
+		field.NewPath("spec", "clusterRef", "name"))
+}
+
+// ReleaseStatus checks the status of a Release.
+func ReleaseStatus(r *corev1alpha1.Release) field.ErrorList {
+	errs := conditions(r.Status.Conditions)
+	if r.Status.Lifecycle != nil {
+		errs = append(errs, lifecycleStatus(field.NewPath("status", "lifecycle"), r.Status.Lifecycle)...)
+	}
+	return errs
+}
+
+// ReleaseWarnings tells of what is legal but suspicious in a Release.
+func ReleaseWarnings(r *corev1alpha1.Release) []string {
+	var warnings []string
+	sync := r.Spec.Sync
+	if sync.Prune != nil && !*sync.Prune && sync.Mode == corev1alpha1.SyncModeAutomatic {
+		warnings = append(warnings, "spec.sync.prune: objects that leave the source stay in the cluster")
+	}
+	source := r.Spec.Source
+	for path, value := range map[string]string{
+		"spec.source.git.ref.semver": ifSet(source.Git, func(g *corev1alpha1.GitSource) string { return g.Ref.Semver }),
+		"spec.source.helm.version":   ifSet(source.Helm, func(h *corev1alpha1.HelmSource) string { return h.Version }),
+		"spec.source.oci.ref.semver": ifSet(source.OCI, func(o *corev1alpha1.OCISource) string { return o.Ref.Semver }),
+	} {
+		if strings.TrimSpace(value) == "*" {
+			warnings = append(warnings, path+": \"*\" takes every new version, the next major one too")
+		}
+	}
+	return sorted(warnings)
+}
+
+func releaseName(r *corev1alpha1.Release) field.ErrorList {
+	errs := objectName(r)
+	if inventoryPage.MatchString(r.Name) {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), r.Name,
+			"may not end in a dot and a number: such names are those of further pages of another Release's inventory"))
+	}
+	return errs
+}
+
+func dependencies(path *field.Path, r *corev1alpha1.Release) field.ErrorList {
+	errs := atMost(path, r.Spec.DependsOn, maxItems)
+	errs = append(errs, unique(path, r.Spec.DependsOn, "name", func(d *corev1alpha1.Dependency) string { return d.Name })...)
+	for i, dependency := range r.Spec.DependsOn {
+		item := path.Index(i)
+		errs = append(errs, subdomain(item.Child("name"), dependency.Name)...)
+		if dependency.Name != "" && dependency.Name == r.Name {
+			errs = append(errs, field.Invalid(item.Child("name"), dependency.Name, "a Release cannot depend on itself"))
+		}
+		if dependency.ReadyExpr != "" {
+			errs = append(errs, readyExpression(item.Child("readyExpr"), dependency.ReadyExpr)...)
+		}
+	}
+	return errs
+}
+
+func ruleSetRefs(path *field.Path, health *corev1alpha1.ReleaseHealthSpec) field.ErrorList {
+	if health == nil {
+		return nil
+	}
+	errs := atMost(path, health.RuleSetRefs, maxItems)
+	errs = append(errs, unique(path, health.RuleSetRefs, "name", func(r *corev1alpha1.LocalReference) string { return r.Name })...)
+	for i, ref := range health.RuleSetRefs {
+		errs = append(errs, subdomain(path.Index(i).Child("name"), ref.Name)...)
+	}
+	return errs
+}
+
+var historyID = regexp.MustCompile(`^[1-9][0-9]{0,18}$`)
+
+func pin(path *field.Path, p *corev1alpha1.Pin) field.ErrorList {
+	if p == nil {
+		return nil
+	}
+	errs := exactlyOne(path, choice{"revision", p.Revision != ""}, choice{"render", p.Render != ""})
+	errs = append(errs, short(path.Child("revision"), p.Revision, maxRevision)...)
+	if strings.ContainsAny(p.Revision, " \t\r\n") {
+		errs = append(errs, field.Invalid(path.Child("revision"), p.Revision, "may hold no white space"))
+	}
+	if p.Render != "" && !historyID.MatchString(p.Render) && !digestPattern.MatchString(p.Render) {
+		errs = append(errs, field.Invalid(path.Child("render"), p.Render, "must be the digest of a render, sha256:<64 hex digits>, or the id of an entry of status.history"))
+	}
+	return append(errs, short(path.Child("reason"), p.Reason, maxText)...)
+}
+
+// ifSet reads from what a pointer points to, if it does.
+func ifSet[T any](from *T, read func(*T) string) string {
+	if from == nil {
+		return ""
+	}
+	return read(from)
+}
+
+// sorted makes what was collected from a map the same every time.
+func sorted(texts []string) []string {
+	slices.Sort(texts)
+	return texts
+}
