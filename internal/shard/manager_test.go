@@ -91,9 +91,8 @@ func TestShardsOfADeadReplicaAreTakenOver(t *testing.T) {
 		stopped := within(g, DefaultLeaseDuration, "b stops", func() bool { return len(b.Owned()) == 0 })
 		g.Expect(len(a.Owned())).To(Equal(2), "b stops before another starts")
 		g.Expect(stopped).To(BeNumerically("<=", 10*time.Second))
-		b.mu.Lock()
-		g.Expect(b.working).To(BeEmpty(), "the subscribers were told")
-		b.mu.Unlock()
+		synctest.Wait()
+		g.Expect(b.works()).To(BeEmpty(), "the subscribers were told")
 		taken := within(g, DefaultLeaseDuration, "a owns all", func() bool { return len(a.Owned()) == 4 })
 		g.Expect(stopped + taken).To(BeNumerically("<=", DefaultLeaseDuration+time.Second))
 
@@ -122,13 +121,11 @@ func TestOwnershipEndsWhileRequestsHang(t *testing.T) {
 	inWorld(t, func(g *WithT, w *world) {
 		a := w.start("a", 1)
 		within(g, soon, "a owns all", func() bool { return a.Owns(0) })
-		synctest.Wait()
-		hang := make(chan struct{})
-		a.block = hang
+		a.hang.Store(true)
 		time.Sleep(10 * time.Second)
 		g.Expect(a.Owns(0)).To(BeFalse())
-		g.Expect(a.Check(t.Context())).NotTo(Succeed())
-		close(hang)
+		g.Expect(a.Check(w.t.Context())).NotTo(Succeed())
+		close(a.resume)
 	})
 }
 
@@ -181,7 +178,7 @@ func TestADeletedLeaseIsMadeAgain(t *testing.T) {
 		within(g, soon, "two share", func() bool { return slices.Equal(counts(a, b), []int{1, 1}) })
 		leases := w.client(&replica{}).CoordinationV1().Leases(DefaultNamespace)
 		for _, name := range w.names(g) {
-			g.Expect(leases.Delete(t.Context(), name, metav1.DeleteOptions{})).To(Succeed())
+			g.Expect(leases.Delete(w.t.Context(), name, metav1.DeleteOptions{})).To(Succeed())
 		}
 		time.Sleep(6 * time.Second)
 		g.Expect(w.names(g)).To(HaveLen(4))
@@ -231,9 +228,9 @@ func TestTheDeadDoNotRefuse(t *testing.T) {
 		w.put(g, "convoy-cm-member-dead", "dead", "4")
 		a := w.start("a", 2)
 		time.Sleep(soon)
-		g.Expect(a.Check(t.Context())).NotTo(Succeed())
+		g.Expect(a.Check(w.t.Context())).NotTo(Succeed())
 		within(g, DefaultLeaseDuration, "a owns all", func() bool { return len(a.Owned()) == 2 })
-		g.Expect(a.Check(t.Context())).To(Succeed())
+		g.Expect(a.Check(w.t.Context())).To(Succeed())
 	})
 }
 

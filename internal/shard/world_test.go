@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -41,7 +42,8 @@ type world struct {
 type replica struct {
 	*Manager
 	cut     atomic.Bool   // its requests fail
-	block   chan struct{} // its requests wait for this, if not nil
+	hang    atomic.Bool   // its requests wait for resume
+	resume  chan struct{} // closed at the end of the hanging
 	stop    context.CancelFunc
 	stopped chan struct{}
 	err     error // of Run
@@ -97,21 +99,19 @@ func (w *world) check() {
 			}
 			owner[shard] = r.o.Identity
 		}
-		r.mu.Lock()
-		for shard := range r.working {
+		for _, shard := range r.works() {
 			if other, taken := worker[shard]; taken {
 				w.t.Errorf("%s: shard %d is worked on by %s and %s", time.Now().Format(time.TimeOnly), shard, other, r.o.Identity)
 			}
 			worker[shard] = r.o.Identity
 		}
-		r.mu.Unlock()
 	}
 }
 
 // start starts a replica of convoy-cm.
 func (w *world) start(identity string, shards int, options ...func(*replica, *Options)) *replica {
 	w.t.Helper()
-	r := &replica{working: map[int]bool{}, stopped: make(chan struct{})}
+	r := &replica{working: map[int]bool{}, resume: make(chan struct{}), stopped: make(chan struct{})}
 	o := Options{Component: "convoy-cm", Identity: identity, Shards: shards}
 	for _, option := range options {
 		option(r, &o)
@@ -149,6 +149,13 @@ func (r *replica) changed(gained, lost []int) {
 	}
 }
 
+// works returns the shards that are worked on, also while the work stops.
+func (r *replica) works() []int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Sorted(maps.Keys(r.working))
+}
+
 // kill ends what the others see of the replica.
 func (r *replica) kill() { r.cut.Store(true) }
 
@@ -156,8 +163,8 @@ func (r *replica) kill() { r.cut.Store(true) }
 func (w *world) client(r *replica) *fake.Clientset {
 	c := &fake.Clientset{}
 	c.AddReactor("*", "leases", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		if r.block != nil {
-			<-r.block
+		if r.hang.Load() {
+			<-r.resume
 		}
 		if r.cut.Load() {
 			return true, nil, errors.New("connection refused")

@@ -88,10 +88,11 @@ func (s *stage) change(ctx context.Context) error {
 	}
 	fmt.Printf("  committed %s: Five replicas in production\n", commit[:12])
 	var exit *exec.ExitError
-	if _, err := s.show(ctx, s.host(), "-n", "demo", "convoy", "preview", "production"); !errors.As(err, &exit) || exit.ExitCode() != 1 {
-		return fmt.Errorf("the preview shows no difference: %v", err)
+	out, err := s.show(ctx, s.host(), "convoy", "-n", "demo", "preview", "production")
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(out, "/spec/replicas: 3 -> 5") {
+		return fmt.Errorf("the preview does not show the change: %v", err)
 	}
-	if _, err := s.show(ctx, s.host(), "-n", "demo", "convoy", "sync", "production", "--wait", "--timeout", "2m"); err != nil {
+	if _, err := s.show(ctx, s.host(), "convoy", "-n", "demo", "sync", "production", "--wait", "--timeout", "2m"); err != nil {
 		return err
 	}
 	return s.awaitField(ctx, s.edge(), "deployment/shop", "{.status.readyReplicas}", "5")
@@ -124,7 +125,7 @@ func (s *stage) prune(ctx context.Context) error {
 	}
 	fmt.Printf("  committed %s: No more banner\n", commit[:12])
 	for _, release := range []string{"staging", "production"} {
-		if _, err := s.show(ctx, s.host(), "-n", "demo", "convoy", "sync", release, "--wait", "--timeout", "2m"); err != nil {
+		if _, err := s.show(ctx, s.host(), "convoy", "-n", "demo", "sync", release, "--wait", "--timeout", "2m"); err != nil {
 			return err
 		}
 	}
@@ -138,7 +139,7 @@ func (s *stage) prune(ctx context.Context) error {
 }
 
 func (s *stage) rollback(ctx context.Context) error {
-	out, err := s.show(ctx, s.host(), "-n", "demo", "convoy", "history", "production")
+	out, err := s.show(ctx, s.host(), "convoy", "-n", "demo", "history", "production")
 	if err != nil {
 		return err
 	}
@@ -183,7 +184,7 @@ func (s *stage) fail(ctx context.Context) error {
 	if err := s.awaitCondition(ctx, "broken", "Ready", "False"); err != nil {
 		return err
 	}
-	out, err := s.show(ctx, s.host(), "-n", "demo", "convoy", "status", "broken")
+	out, err := s.show(ctx, s.host(), "convoy", "-n", "demo", "status", "broken")
 	if err != nil {
 		return err
 	}

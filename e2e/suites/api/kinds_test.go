@@ -214,7 +214,7 @@ var _ = Describe("Subresources of a Release", func() {
 		release.Spec.Sync.Mode = "manual"
 		n.Create(ctx, release)
 		diff := func(name string) int {
-			_, _, code := n.Kubectl(ctx, "-n", n.Name, "convoy", "diff", name)
+			_, _, code := n.Kubectl(ctx, "convoy", "-n", n.Name, "diff", name)
 			return code
 		}
 		Eventually(ctx, func() int { return diff("app") }).Should(Equal(1), "nothing is applied yet")

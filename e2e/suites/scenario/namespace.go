@@ -150,7 +150,7 @@ func (n *Namespace) Update(ctx context.Context, name string, change func(*corev1
 // Sync asks for a sync of a Release.
 func (n *Namespace) Sync(ctx context.Context, name string) {
 	GinkgoHelper()
-	n.MustKubectl(ctx, "-n", n.Name, "convoy", "sync", name)
+	n.MustKubectl(ctx, "convoy", "-n", n.Name, "sync", name)
 }
 
 // Ready asks whether the Release is Ready at its current generation, for Eventually.
