@@ -62,21 +62,36 @@ func (c *Comparer) Compare(ctx context.Context, desired render.Object) Outcome {
 	if err != nil {
 		return failed(err)
 	}
+	for range maxReads - 1 {
+		if outcome, settled := c.compareNow(ctx, resource, desired); settled {
+			return outcome
+		}
+	}
+	outcome, _ := c.compareNow(ctx, resource, desired)
+	return outcome
+}
+
+// maxReads is how often an object that changes between the read and the dry run is read.
+const maxReads = 4
+
+// compareNow reads and dry-runs the object. settled is false when somebody wrote to it in
+// between: then the two differ for no fault of the live object.
+func (c *Comparer) compareNow(ctx context.Context, resource dynamic.ResourceInterface, desired render.Object) (outcome Outcome, settled bool) {
 	live, err := resource.Get(ctx, desired.Object.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		live, err = nil, nil
 	}
 	if err != nil {
-		return failed(err)
+		return failed(err), true
 	}
 	if live != nil {
 		if owner, foreign := c.foreign(live); foreign {
 			return Outcome{Action: corev1alpha1.ActionError, Live: live, Message: "belongs to Release " + owner,
-				Err: fmt.Errorf("belongs to Release %s", owner)}
+				Err: fmt.Errorf("belongs to Release %s", owner)}, true
 		}
 	}
 	result, err := c.dryRun(ctx, resource, desired.Object)
-	return c.outcome(desired, live, result, err)
+	return c.outcome(desired, live, result, err), live == nil || result == nil || result.GetResourceVersion() == live.GetResourceVersion()
 }
 
 // Live reads an object that is named by an inventory; nil when it is gone.

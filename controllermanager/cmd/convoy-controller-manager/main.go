@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command convoy-controller-manager brings Releases to their clusters: it fetches, renders,
+// applies and prunes, and checks Clusters and sources.
+package main
+
+import (
+	"os"
+
+	"k8s.io/component-base/cli"
+
+	"kumodo.io/convoy/controllermanager/internal/app"
+)
+
+func main() {
+	os.Exit(cli.Run(app.NewCommand()))
+}

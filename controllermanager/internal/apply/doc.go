@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package apply brings rendered objects into a target cluster, and out of it again. It
+// decides nothing about when or in which order: its caller hands it one batch at a time,
+// and every call observes, acts once and returns. Nothing here waits for the cluster to
+// change; what is not finished says so with a *WaitingError or a PruneResult that is not
+// Done, and is called again later.
+//
+// # Applying
+//
+// Objects are sent by server-side apply with the field manager "convoy". How an object is
+// sent depends on what the inventory knows of it; each case is safe against a writer that
+// comes between, because the server checks a precondition with the write:
+//
+//   - Never applied (no UID in the inventory): one request, which only creates. It carries
+//     the resourceVersion "1", which no stored object has, so that the server refuses it
+//     with a conflict when the object exists, whoever made it in the meantime. Only then is
+//     the object read; if it is free, or marked as this Release's already, it is applied
+//     under the UID and resourceVersion that were read.
+//   - Applied before, and its digest changed: one request under the UID of the inventory,
+//     and no read. The server refuses it when the object was deleted or replaced, and what
+//     follows is the read of the first case.
+//   - Applied before with the same digest, so sent only because a sync was requested: read
+//     first. The request is most likely to change nothing, and the read both tells that
+//     (the resourceVersion stays) and notices that another Release owns the object now.
+//
+// An object belongs to the Release that its annotation convoy.kumodo.io/release names. No
+// Release takes one that is marked as another's: that is an *OwnershipError. Marks are
+// taken off only by their owner, so an object that the inventory knows by its UID cannot
+// become another Release's without this one having given it up, other than by hand or by
+// restoring an old state of convoy. In these two cases the second form above, which does
+// not look, would take the object over once; the next requested sync of the other Release
+// then reports the conflict instead of fighting.
+//
+// On adoption, the fields that kubectl wrote are handed to convoy (see kubectlManagers),
+// so that those that the source does not have really go.
+//
+// # Immutable fields
+//
+// The API has no class of error for "this change is not allowed, though the object is":
+// it answers 422 Invalid, with texts that differ by kind, or come from a rule in a CRD.
+// Therefore the server itself is asked, with a dry run of the creation of the same object:
+// if it answers that the object already exists, it accepts the object, and what it refused
+// was the change. Paths come from the causes of the first answer; where a cause names only
+// a whole ("spec" of a StatefulSet), the fields that differ from the live object are named.
+// One text is looked at, and only when the dry run was answered by neither: the constant
+// of apimachinery for immutable fields, which then makes the message better but never
+// allows a replacement.
+//
+// # Removing
+//
+// An object is deleted only when its live metadata, read just before, has the UID of the
+// inventory and the mark of this Release, and the deletion carries UID and resourceVersion
+// as preconditions. It counts as gone only when a read says so.
+package apply

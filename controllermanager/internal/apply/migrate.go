@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/csaupgrade"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+)
+
+// kubectlManagers are the field managers of kubectl's commands that write an object's
+// content other than by server-side apply. What they wrote becomes convoy's on adoption.
+// Not here, because they do a small thing to a running object that is to stay:
+// kubectl-annotate, kubectl-label, kubectl-rollout, kubectl-scale and kubectl-taint. Other
+// programs' managers are never touched.
+var kubectlManagers = []string{
+	"kubectl-client-side-apply",
+	"kubectl-create",
+	"kubectl-replace",
+	"kubectl-edit",
+	"kubectl-patch",
+	"kubectl-set",
+	"kubectl-run",
+	"kubectl-expose",
+	"kubectl-autoscale",
+}
+
+// migrate hands what kubectl wrote to convoy, and removes kubectl's copy of it, so that
+// the apply that follows removes what is not in the source. It gives the object as it is
+// then; without anything to do that is live itself. The change happens only at the
+// resourceVersion of live.
+//
+// Where conflicts with other managers are not overridden, it happens only when the apply
+// would have none, kubectl's included.
+func (d *delivery) migrate(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if !writtenByKubectl(live) {
+		return live, nil
+	}
+	if !d.override {
+		if _, err := d.patch(ctx, withIgnored(d.desired, live, d.ignored), at(live), metav1.DryRunAll); err != nil {
+			return nil, err
+		}
+	}
+	patch, err := migration(live)
+	if err != nil {
+		return nil, err
+	}
+	return d.client.Patch(ctx, d.key.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: corev1alpha1.FieldManager})
+}
+
+func writtenByKubectl(live *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == "" &&
+			slices.Contains(kubectlManagers, entry.Manager)
+	})
+}
+
+// migration gives the JSON patch for migrate.
+func migration(live *unstructured.Unstructured) ([]byte, error) {
+	upgraded := &metav1.PartialObjectMetadata{}
+	upgraded.SetManagedFields(live.GetManagedFields())
+	for _, manager := range kubectlManagers {
+		if err := csaupgrade.UpgradeManagedFields(upgraded, sets.New(manager), corev1alpha1.FieldManager); err != nil {
+			return nil, fmt.Errorf("migrating the managed fields of %s: %w", manager, err)
+		}
+	}
+	operations := []map[string]any{
+		// Replaced rather than tested: a test that fails is an invalid request, a wrong
+		// resourceVersion a conflict.
+		{"op": "replace", "path": "/metadata/resourceVersion", "value": live.GetResourceVersion()},
+		{"op": "replace", "path": "/metadata/managedFields", "value": upgraded.GetManagedFields()},
+	}
+	if _, ok := live.GetAnnotations()[corev1.LastAppliedConfigAnnotation]; ok {
+		annotation := pointer{"metadata", "annotations", corev1.LastAppliedConfigAnnotation}
+		operations = append(operations, map[string]any{"op": "remove", "path": annotation.String()})
+	}
+	patch, err := json.Marshal(operations)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the migration of managed fields: %w", err)
+	}
+	return patch, nil
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/klog/v2"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/controllermanager/internal/inventory"
+)
+
+// helmPolicy is Helm's annotation that keeps an object, with the value helmKeep.
+const (
+	helmPolicy = "helm.sh/resource-policy"
+	helmKeep   = "keep"
+)
+
+// PruneResult is what became of the object of one inventory entry.
+type PruneResult struct {
+	Entry corev1alpha1.InventoryEntry
+	// Gone: the object does not exist, as a read just told, or its kind is served no more, or
+	// it is the object of another entry, which stays.
+	Gone bool
+	// Kept: the object exists and stays, without marks of this Release: it is protected, or
+	// it is not, or no longer, this Release's.
+	Kept bool
+	// Message says for people, without naming the object, why it is kept, or what the
+	// removal waits for. Empty when it is simply gone.
+	Message string
+	// Err is why nothing could be done. Reason and Retryable classify it.
+	Err error
+}
+
+// Done tells that the entry may leave the inventory.
+func (r PruneResult) Done() bool { return r.Err == nil && (r.Gone || r.Kept) }
+
+// Prune deletes the objects of entries that are still this Release's and not protected,
+// and gives one result for each entry, in the same order. Objects of one call go at the
+// same time: the order is the caller's, see inventory.Waves. Nothing is waited for: the
+// result of an object that takes time to go is not Done, and the next call looks again.
+//
+// A namespace is not deleted while the inventory has other objects in it, nor a
+// CustomResourceDefinition while there are custom resources of its kind. Where an object
+// is kept, a namespace of this Release is kept too, for good: it gets the annotation
+// convoy.kumodo.io/prune: disabled.
+func (a *Applier) Prune(ctx context.Context, entries []corev1alpha1.InventoryEntry) []PruneResult {
+	return a.remove(ctx, entries, func(ctx context.Context, e corev1alpha1.InventoryEntry) (PruneResult, error) {
+		result, err := a.removeRead(ctx, e, a.prune)
+		if err == nil && result.Kept {
+			err = a.protectNamespace(ctx, e.Namespace)
+		}
+		return result, err
+	})
+}
+
+// Orphan takes this Release's marks off the objects of entries and leaves them in the
+// cluster. The results are Kept, or Gone for what did not exist.
+func (a *Applier) Orphan(ctx context.Context, entries []corev1alpha1.InventoryEntry) []PruneResult {
+	return a.remove(ctx, entries, func(ctx context.Context, e corev1alpha1.InventoryEntry) (PruneResult, error) {
+		return a.removeRead(ctx, e, func(ctx context.Context, client dynamic.ResourceInterface, _ corev1alpha1.InventoryEntry, live *unstructured.Unstructured) (PruneResult, error) {
+			return a.keep(ctx, client, live, "left in the cluster")
+		})
+	})
+}
+
+// decider decides about one object that was read and is this Release's. An outdated error
+// makes it be asked again with the object as it is then.
+type decider func(ctx context.Context, client dynamic.ResourceInterface, e corev1alpha1.InventoryEntry, live *unstructured.Unstructured) (PruneResult, error)
+
+func (a *Applier) remove(ctx context.Context, entries []corev1alpha1.InventoryEntry, do func(context.Context, corev1alpha1.InventoryEntry) (PruneResult, error)) []PruneResult {
+	a.beginRemoval(entries)
+	results := make([]PruneResult, len(entries))
+	a.each(len(entries), func(i int) {
+		results[i] = a.removeOne(ctx, entries[i], do)
+	})
+	return results
+}
+
+func (a *Applier) removeOne(ctx context.Context, e corev1alpha1.InventoryEntry, do func(context.Context, corev1alpha1.InventoryEntry) (PruneResult, error)) (result PruneResult) {
+	result.Entry = e
+	defer recovered(ctx, &result.Err)
+	if result.Err = ctx.Err(); result.Err != nil {
+		return result
+	}
+	result, err := do(ctx, e)
+	result.Entry = e
+	if err != nil {
+		result.Err = a.explain(err, e.ObjectKey)
+	}
+	if result.Done() {
+		a.forget(e)
+		klog.FromContext(ctx).V(4).Info("Removed object", "object", describe(e.ObjectKey), "kept", result.Kept, "message", result.Message)
+	}
+	return result
+}
+
+// removeRead reads the object and hands it on, again when it changed meanwhile.
+func (a *Applier) removeRead(ctx context.Context, e corev1alpha1.InventoryEntry, decide decider) (PruneResult, error) {
+	client, err := a.servedResource(ctx, e.ObjectKey)
+	if meta.IsNoMatchError(err) {
+		return PruneResult{Gone: true, Message: "the target cluster does not serve its kind any more"}, nil
+	}
+	if err != nil {
+		return PruneResult{}, err
+	}
+	for range maxReads {
+		live, err := client.Get(ctx, e.Name, metav1.GetOptions{})
+		if absent(err) {
+			return PruneResult{Gone: true}, nil
+		}
+		if err != nil {
+			return PruneResult{}, err
+		}
+		result, err := a.removeLive(ctx, client, e, live, decide)
+		if !outdated(err) {
+			return result, err
+		}
+	}
+	return PruneResult{Message: "changed whenever it was about to be removed; it is tried again"}, nil
+}
+
+// servedResource gives the client for an object in the version of its entry, or in
+// another one that is served.
+func (a *Applier) servedResource(ctx context.Context, key corev1alpha1.ObjectKey) (dynamic.ResourceInterface, error) {
+	client, err := a.resource(ctx, key)
+	if meta.IsNoMatchError(err) {
+		key.Version = ""
+		return a.resource(ctx, key)
+	}
+	return client, err
+}
+
+func (a *Applier) removeLive(ctx context.Context, client dynamic.ResourceInterface, e corev1alpha1.InventoryEntry, live *unstructured.Unstructured, decide decider) (PruneResult, error) {
+	if why := a.notOurs(e, live); why != "" {
+		return PruneResult{Kept: true, Message: why}, nil
+	}
+	if other, ok := a.renamed(e, live); ok {
+		return PruneResult{Gone: true, Message: "is " + describe(other.ObjectKey) + " by now, which stays"}, nil
+	}
+	if e.UID != "" && live.GetUID() != e.UID {
+		// Copied together with its marks, by a backup for instance: not what was applied.
+		return a.keep(ctx, client, live, "was replaced by another object of its name, which stays")
+	}
+	return decide(ctx, client, e, live)
+}
+
+// notOurs says whose the object is when it is not this Release's.
+func (a *Applier) notOurs(e corev1alpha1.InventoryEntry, live *unstructured.Unstructured) string {
+	owner := live.GetAnnotations()[corev1alpha1.AnnotationRelease]
+	switch {
+	case owner == a.owner:
+		return ""
+	case owner != "":
+		return "is owned by Release " + owner + " now"
+	case e.UID == "":
+		return "was there before, and was never taken over"
+	}
+	return "is not marked as this Release's any more"
+}
+
+// renamed finds another entry for the same object, one that is not being removed too: some
+// kinds are served in two groups.
+func (a *Applier) renamed(e corev1alpha1.InventoryEntry, live *unstructured.Unstructured) (corev1alpha1.InventoryEntry, bool) {
+	others := a.find(func(other corev1alpha1.InventoryEntry) bool {
+		key := inventory.Key(other)
+		return other.UID == live.GetUID() && key != inventory.Key(e) && !a.removing[key]
+	})
+	if len(others) == 0 {
+		return corev1alpha1.InventoryEntry{}, false
+	}
+	return others[0], true
+}
+
+// prune deletes an object of this Release unless something speaks against it.
+func (a *Applier) prune(ctx context.Context, client dynamic.ResourceInterface, e corev1alpha1.InventoryEntry, live *unstructured.Unstructured) (PruneResult, error) {
+	if live.GetDeletionTimestamp() != nil {
+		return PruneResult{Message: beingDeleted(live)}, nil
+	}
+	if why := kept(live); why != "" {
+		return a.keep(ctx, client, live, why)
+	}
+	if e.Keep {
+		return a.keep(ctx, client, live, "kept, as its source asked")
+	}
+	if result, held, err := a.heldBack(ctx, client, live); held || err != nil {
+		return result, err
+	}
+	err := client.Delete(ctx, e.Name, deleteOptions(live, metav1.DeletePropagationBackground))
+	if err != nil && !absent(err) {
+		return PruneResult{}, err
+	}
+	return confirm(ctx, client, live)
+}
+
+// confirm reads whether a deleted object is gone already.
+func confirm(ctx context.Context, client dynamic.ResourceInterface, deleted *unstructured.Unstructured) (PruneResult, error) {
+	live, err := client.Get(ctx, deleted.GetName(), metav1.GetOptions{})
+	switch {
+	case absent(err):
+		return PruneResult{Gone: true}, nil
+	case err != nil:
+		return PruneResult{}, err
+	case live.GetUID() != deleted.GetUID():
+		return PruneResult{Gone: true, Message: "deleted; somebody made another object of its name"}, nil
+	}
+	return PruneResult{Message: beingDeleted(live)}, nil
+}
+
+// kept says what protects an object from ever being deleted, "" when nothing does.
+func kept(obj *unstructured.Unstructured) string {
+	annotations := obj.GetAnnotations()
+	switch {
+	case annotations[corev1alpha1.AnnotationPrune] == "disabled":
+		return fmt.Sprintf("kept, as its annotation %s: disabled says", corev1alpha1.AnnotationPrune)
+	case annotations[helmPolicy] == helmKeep:
+		return fmt.Sprintf("kept, as its annotation %s: %s says", helmPolicy, helmKeep)
+	}
+	return ""
+}
+
+// keep takes the marks off an object and leaves it.
+func (a *Applier) keep(ctx context.Context, client dynamic.ResourceInterface, live *unstructured.Unstructured, why string) (PruneResult, error) {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"resourceVersion": live.GetResourceVersion(),
+		"labels":          map[string]any{corev1alpha1.LabelOwner: nil},
+		"annotations":     map[string]any{corev1alpha1.AnnotationRelease: nil},
+	}})
+	if err != nil {
+		return PruneResult{}, fmt.Errorf("encoding the removal of marks: %w", err)
+	}
+	_, err = client.Patch(ctx, live.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: corev1alpha1.FieldManager})
+	if absent(err) {
+		return PruneResult{Gone: true}, nil
+	}
+	if err != nil {
+		return PruneResult{}, err
+	}
+	return PruneResult{Kept: true, Message: why}, nil
+}
+
+// protectNamespace marks a namespace that is this Release's as never to be deleted, because
+// it holds an object that is kept and would go with it. That is known only now: the object
+// leaves the inventory once this is done, and the namespace stays in it for longer.
+func (a *Applier) protectNamespace(ctx context.Context, name string) error {
+	key := corev1alpha1.ObjectKey{Version: "v1", Kind: namespaceKind.Kind, Name: name}
+	if name == "" || a.lookUp(key).Name == "" {
+		return nil
+	}
+	client, err := a.resource(ctx, key)
+	if err != nil {
+		return err
+	}
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"disabled"}}}`, corev1alpha1.AnnotationPrune)
+	_, err = client.Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: corev1alpha1.FieldManager})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("protecting namespace %q, in which the object is kept: %w", name, err)
+	}
+	return nil
+}

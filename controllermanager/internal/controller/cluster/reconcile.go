@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/clusterconn"
+	"kumodo.io/convoy/internal/controller/base"
+)
+
+const (
+	// longInterval is the time between looks at a cluster that works.
+	longInterval = time.Minute
+	// shortInterval is the time between looks at one that does not, so that it is found
+	// soon when it works again.
+	shortInterval = 5 * time.Second
+	// jitter spreads looks that would all be due at once, as a part of the interval.
+	jitter = 0.2
+)
+
+// Reconcile looks at a cluster if that is due, and counts its Releases.
+func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (base.Result, error) {
+	object, exists, err := c.config.Clusters.GetStore().GetByKey(key.String())
+	if err != nil {
+		return base.Result{}, err
+	}
+	cluster, ok := object.(*corev1alpha1.Cluster)
+	if !exists || !ok {
+		c.forget(key)
+		return base.Result{}, nil
+	}
+	changed := cluster.DeepCopy()
+	if changed.Status.Releases, err = c.count(key); err != nil {
+		return base.Result{}, err
+	}
+	now := c.config.Clock.Now()
+	left := c.untilDue(cluster, now)
+	if left == 0 {
+		c.probe(ctx, changed, now)
+		if ctx.Err() != nil {
+			return base.Result{}, context.Cause(ctx)
+		}
+		left = wait.Jitter(c.interval(key), jitter)
+	}
+	return base.Result{RequeueAfter: left}, c.write(ctx, cluster, changed)
+}
+
+func (c *Controller) forget(key types.NamespacedName) {
+	c.mu.Lock()
+	delete(c.probes, key)
+	c.mu.Unlock()
+	c.config.Prober.Forget(key.Namespace, key.Name)
+}
+
+// untilDue is how long it is until the next look, 0 when it is due.
+func (c *Controller) untilDue(cluster *corev1alpha1.Cluster, now time.Time) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last, ok := c.probes[types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name}]
+	if !ok || last.uid != cluster.UID || last.generation != cluster.Generation {
+		return 0
+	}
+	return max(last.at.Add(last.interval()).Sub(now), 0)
+}
+
+func (c *Controller) interval(key types.NamespacedName) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.probes[key].interval()
+}
+
+func (p probe) interval() time.Duration {
+	if p.failed {
+		return shortInterval
+	}
+	return longInterval
+}
+
+// probe asks the cluster and writes into the status what that came to.
+func (c *Controller) probe(ctx context.Context, cluster *corev1alpha1.Cluster, now time.Time) {
+	report, err := c.config.Prober.Probe(ctx, cluster)
+	c.mu.Lock()
+	c.probes[types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name}] = probe{
+		uid: cluster.UID, generation: cluster.Generation, at: now, failed: err != nil,
+	}
+	c.mu.Unlock()
+
+	status := &cluster.Status
+	status.ObservedGeneration = cluster.Generation
+	status.LastProbeTime = &metav1.Time{Time: now}
+	if report.Server != "" {
+		status.Server = report.Server
+	}
+	condition := metav1.Condition{
+		Type: corev1alpha1.ConditionReady, ObservedGeneration: cluster.Generation, LastTransitionTime: metav1.NewTime(now),
+		Status: metav1.ConditionTrue, Reason: corev1alpha1.ReasonReachable, Message: "the API server answers and accepts the credentials",
+	}
+	if err != nil {
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, reason(err), err.Error()
+	} else {
+		status.Version = report.Version
+	}
+	meta.SetStatusCondition(&status.Conditions, condition)
+}
+
+func reason(err error) string {
+	switch {
+	case apierrors.IsNotFound(err):
+		return corev1alpha1.ReasonSecretNotFound
+	case errors.Is(err, clusterconn.ErrInvalid):
+		return corev1alpha1.ReasonInvalidConfiguration
+	case errors.Is(err, clusterconn.ErrUnauthenticated):
+		return corev1alpha1.ReasonAuthenticationFailed
+	case errors.Is(err, clusterconn.ErrForbidden):
+		return corev1alpha1.ReasonForbidden
+	}
+	return corev1alpha1.ReasonUnreachable
+}
+
+// write writes the status if it says something new, or if it is an interval old.
+func (c *Controller) write(ctx context.Context, before, changed *corev1alpha1.Cluster) error {
+	if !differs(before, changed) {
+		return nil
+	}
+	_, err := c.config.Client.CoreV1alpha1().Clusters(changed.Namespace).UpdateStatus(ctx, changed, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("writing the status of Cluster %s/%s: %w", changed.Namespace, changed.Name, err)
+	}
+	c.announce(before, changed)
+	return nil
+}
+
+func differs(before, changed *corev1alpha1.Cluster) bool {
+	if at := changed.Status.LastProbeTime; at != nil {
+		if old := before.Status.LastProbeTime; old == nil || at.Sub(old.Time) >= longInterval {
+			return true
+		}
+	}
+	return !equality.Semantic.DeepEqual(substance(before.Status), substance(changed.Status))
+}
+
+// substance gives a copy of the status without what changes at every look: the time, and
+// the text of a failure.
+func substance(status corev1alpha1.ClusterStatus) *corev1alpha1.ClusterStatus {
+	plain := status.DeepCopy()
+	plain.LastProbeTime = nil
+	for i := range plain.Conditions {
+		if plain.Conditions[i].Status == metav1.ConditionFalse {
+			plain.Conditions[i].Message = ""
+		}
+	}
+	return plain
+}
+
+// announce gives an event when Ready says something else than before.
+func (c *Controller) announce(before, changed *corev1alpha1.Cluster) {
+	old := meta.FindStatusCondition(before.Status.Conditions, corev1alpha1.ConditionReady)
+	current := meta.FindStatusCondition(changed.Status.Conditions, corev1alpha1.ConditionReady)
+	switch {
+	case current == nil || old != nil && old.Status == current.Status && old.Reason == current.Reason:
+	case current.Status == metav1.ConditionTrue && old != nil:
+		c.config.Recorder.Event(changed, corev1.EventTypeNormal, current.Reason, current.Message)
+	case current.Status == metav1.ConditionFalse:
+		c.config.Recorder.Event(changed, corev1.EventTypeWarning, current.Reason, current.Message)
+	}
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/clusterconn"
+)
+
+// findCluster finds the Cluster that the Release names, and stops when it is suspended or
+// known not to answer.
+func (c *Controller) findCluster(_ context.Context, s *scope) outcome {
+	name := s.release.Spec.ClusterRef.Name
+	cluster := c.cachedCluster(s.key.Namespace, name)
+	if cluster == nil {
+		return wait(corev1alpha1.ConditionReady, corev1alpha1.ReasonClusterNotFound,
+			fmt.Sprintf("Cluster %s does not exist in namespace %s: create it; spec.clusterRef cannot be changed", name, s.key.Namespace))
+	}
+	s.cluster = cluster
+	if cluster.Spec.Suspend {
+		return wait(corev1alpha1.ConditionReady, corev1alpha1.ReasonClusterSuspended,
+			fmt.Sprintf("Cluster %s is suspended: nothing is synced to it until its spec.suspend is false", name))
+	}
+	return c.checkReachable(s)
+}
+
+// checkReachable is the circuit breaker of a cluster: while its own controller finds that
+// it does not answer, no Release spends a worker on it. The controller's next successful
+// probe wakes them all.
+func (c *Controller) checkReachable(s *scope) outcome {
+	ready := meta.FindStatusCondition(s.cluster.Status.Conditions, corev1alpha1.ConditionReady)
+	if ready == nil || ready.Status != metav1.ConditionFalse || ready.Reason != corev1alpha1.ReasonUnreachable ||
+		ready.ObservedGeneration != s.cluster.Generation {
+		return next()
+	}
+	return wait(corev1alpha1.ConditionReady, corev1alpha1.ReasonTargetUnreachable,
+		fmt.Sprintf("Cluster %s does not answer (%s); it goes on by itself when it does", s.cluster.Name, ready.Message))
+}
+
+func (c *Controller) cachedCluster(namespace, name string) *corev1alpha1.Cluster {
+	object, exists, err := c.clusters.GetByKey(namespace + "/" + name)
+	if err != nil || !exists {
+		return nil
+	}
+	cluster, _ := object.(*corev1alpha1.Cluster)
+	return cluster
+}
+
+// connect connects to the target with the Release's identity. Nothing is sent to it yet.
+func (c *Controller) connect(ctx context.Context, s *scope) outcome {
+	if err := c.open(ctx, s); err != nil {
+		return fail(corev1alpha1.ConditionApplied, targetReason(err), err)
+	}
+	return next()
+}
+
+// open sets the scope's target and applier.
+func (c *Controller) open(ctx context.Context, s *scope) error {
+	target, err := c.config.Connector.ConnectRelease(ctx, s.cluster, s.release)
+	if err != nil {
+		return err
+	}
+	s.target = target
+	s.applier = c.config.NewApplier(target, s.release, s.entries(), s.request.force != "")
+	return nil
+}
+
+// targetReason gives the reason of a condition that reports an error of the connection to
+// a target.
+func targetReason(err error) string {
+	switch {
+	case errors.Is(err, clusterconn.ErrUnreachable):
+		return corev1alpha1.ReasonTargetUnreachable
+	case errors.Is(err, clusterconn.ErrUnauthenticated):
+		return corev1alpha1.ReasonAuthenticationFailed
+	case errors.Is(err, clusterconn.ErrForbidden):
+		return corev1alpha1.ReasonForbidden
+	case apierrors.IsNotFound(err):
+		return corev1alpha1.ReasonSecretNotFound
+	case errors.Is(err, clusterconn.ErrInvalid):
+		return corev1alpha1.ReasonInvalidConfiguration
+	}
+	return corev1alpha1.ReasonApplyFailed
+}
+
+// noticeUnreachable has the cluster looked at when it did not answer, so that the circuit
+// breaker opens, and closes again, without waiting for the next regular look.
+func (c *Controller) noticeUnreachable(s *scope, err error) {
+	if errors.Is(err, clusterconn.ErrUnreachable) && c.config.Probe != nil {
+		c.config.Probe(types.NamespacedName{Namespace: s.cluster.Namespace, Name: s.cluster.Name})
+	}
+}

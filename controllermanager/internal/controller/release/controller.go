@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/client/clientset/versioned"
+	"kumodo.io/convoy/controllermanager/internal/apply"
+	"kumodo.io/convoy/controllermanager/internal/sources"
+	"kumodo.io/convoy/internal/controller/base"
+	"kumodo.io/convoy/render"
+	"kumodo.io/convoy/render/store"
+)
+
+// Target is the connection to a target cluster with a Release's identity.
+type Target interface {
+	apply.Target
+	render.Cluster
+	Dynamic() dynamic.Interface
+}
+
+// Connector gives connections to target clusters.
+type Connector interface {
+	ConnectRelease(ctx context.Context, cluster *corev1alpha1.Cluster, release *corev1alpha1.Release) (Target, error)
+}
+
+// Applier writes the objects of one Release to its target.
+type Applier interface {
+	Validate(ctx context.Context, objects []render.Object) error
+	Apply(ctx context.Context, objects []render.Object) []apply.Result
+	Prune(ctx context.Context, entries []corev1alpha1.InventoryEntry) []apply.PruneResult
+	Orphan(ctx context.Context, entries []corev1alpha1.InventoryEntry) []apply.PruneResult
+}
+
+// Renderer makes objects of content.
+type Renderer interface {
+	Render(ctx context.Context, input render.Input) (*render.Result, error)
+}
+
+// Renders keeps past renders.
+type Renders interface {
+	Put(ctx context.Context, record store.Record) error
+	Get(ctx context.Context, namespace, name, digest string) (store.Record, error)
+}
+
+// Namespaces tells of namespaces of the host cluster.
+type Namespaces interface {
+	// Terminating tells whether the namespace is being deleted, or is gone.
+	Terminating(ctx context.Context, name string) (bool, error)
+}
+
+// Config is what the controller works with. All fields are required but those that say
+// otherwise.
+type Config struct {
+	// Client of the convoy API on the host cluster.
+	Client versioned.Interface
+	// Namespaces of the host cluster.
+	Namespaces Namespaces
+	// The informers of the host cluster's objects.
+	Releases, Inventories, Clusters                cache.SharedIndexInformer
+	GitRepositories, HelmRegistries, OCIRegistries cache.SharedIndexInformer
+
+	// Sources finds source objects.
+	Sources sources.Lookup
+	// Fetcher finds and gives their content.
+	Fetcher sources.Fetcher
+	// HostReader reads ConfigMaps and Secrets.
+	HostReader sources.HostReader
+	// Connector gives connections to target clusters.
+	Connector Connector
+	// Renderer makes objects of content.
+	Renderer Renderer
+	// Renders keeps what is applied; nil: nothing is kept.
+	Renders Renders
+	// NewApplier makes the applier of one pass, which knows the entries of the inventory.
+	NewApplier func(target Target, release *corev1alpha1.Release, entries []corev1alpha1.InventoryEntry, force bool) Applier
+
+	// Probe is told of a cluster that did not answer; nil: nobody is.
+	Probe func(cluster types.NamespacedName)
+	// Recorder takes events for people.
+	Recorder record.EventRecorder
+	// Clock is the time.
+	Clock clock.PassiveClock
+
+	// Harness has the settings of the work queue; name and reconciler are the controller's.
+	Harness base.Options[types.NamespacedName]
+}
+
+// Controller is the controller of Releases. Its key is the name of the Release.
+type Controller struct {
+	*base.Controller[types.NamespacedName]
+	config Config
+
+	releases    cache.Indexer
+	inventories cache.Indexer
+	clusters    cache.Indexer
+
+	deliver, remove []step
+
+	latestReleases    latest[*corev1alpha1.Release]
+	latestInventories latest[*corev1alpha1.ReleaseInventory]
+	attempts          attempts
+	expressions       expressions
+}
+
+// Name of the controller in logs and metrics.
+const Name = "release"
+
+// New makes the controller and registers its indexes and event handlers. It must be called
+// before the informers start.
+func New(config Config) (*Controller, error) {
+	c := newController(config)
+	harness := config.Harness
+	harness.Name, harness.Reconciler = Name, c
+	c.Controller = base.New(harness)
+	if err := errors.Join(addIndexes(config.Releases), c.addHandlers()); err != nil {
+		return nil, fmt.Errorf("release controller: %w", err)
+	}
+	return c, nil
+}
+
+// newController makes the controller without its work queue and handlers.
+func newController(config Config) *Controller {
+	c := &Controller{
+		config:      config,
+		releases:    config.Releases.GetIndexer(),
+		inventories: config.Inventories.GetIndexer(),
+		clusters:    config.Clusters.GetIndexer(),
+	}
+	c.deliver = c.deliverSteps()
+	c.remove = c.removeSteps()
+	return c
+}
+
+// EnqueueShard enqueues every Release that the given function owns, after a change of what
+// this process owns.
+func (c *Controller) EnqueueShard(owned func(release *corev1alpha1.Release) bool) {
+	for _, object := range c.releases.List() {
+		if release, ok := object.(*corev1alpha1.Release); ok && owned(release) {
+			c.Enqueue(nameOf(release), base.PriorityResync)
+		}
+	}
+}
+
+// Cluster gives the group of a Release's key: the name of its cluster, so that clusters
+// take turns.
+func (c *Controller) Cluster(key types.NamespacedName) string {
+	return clusterOf(c.releases, key)
+}
+
+func clusterOf(releases cache.Indexer, key types.NamespacedName) string {
+	object, exists, err := releases.GetByKey(key.String())
+	if err != nil || !exists {
+		return ""
+	}
+	release, ok := object.(*corev1alpha1.Release)
+	if !ok {
+		return ""
+	}
+	return key.Namespace + "/" + release.Spec.ClusterRef.Name
+}
+
+func kindOf(key corev1alpha1.ObjectKey) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: key.Group, Version: key.Version, Kind: key.Kind}
+}
+
+// Defaults of a Release's fields, for objects that were stored without them.
+const (
+	defaultInterval       = 5 * time.Minute
+	defaultTimeout        = 5 * time.Minute
+	defaultInitialBackoff = 5 * time.Second
+	defaultMaxBackoff     = 5 * time.Minute
+	defaultHistoryLimit   = 10
+)
+
+func interval(release *corev1alpha1.Release) time.Duration {
+	if d := release.Spec.Sync.Interval; d != nil && d.Duration > 0 {
+		return d.Duration
+	}
+	return defaultInterval
+}
+
+func timeout(release *corev1alpha1.Release) time.Duration {
+	if d := release.Spec.Sync.Timeout; d != nil && d.Duration > 0 {
+		return d.Duration
+	}
+	return defaultTimeout
+}
+
+func prunes(release *corev1alpha1.Release) bool {
+	return release.Spec.Sync.Prune == nil || *release.Spec.Sync.Prune
+}
+
+// objectName is how an object is written in messages.
+func objectName(key corev1alpha1.ObjectKey) string {
+	if key.Namespace == "" {
+		return key.Kind + " " + key.Name
+	}
+	return key.Kind + " " + key.Namespace + "/" + key.Name
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/clusterconn"
+	"kumodo.io/convoy/controllermanager/internal/apply"
+	"kumodo.io/convoy/controllermanager/internal/inventory"
+)
+
+// deleting waits during a deletion; the summary says for what.
+func deleting(reason, message string) outcome {
+	return wait(corev1alpha1.ConditionReady, reason, message)
+}
+
+// ways are the ways out of a deletion that cannot go on.
+const ways = "it goes on by itself when that is mended; spec.deletionPolicy: orphan gives the objects up instead"
+
+// dropIfEmpty ends the deletion of a Release that has nothing on its target, or that is
+// another's to end.
+func (c *Controller) dropIfEmpty(ctx context.Context, s *scope) outcome {
+	if !slices.Contains(s.release.Finalizers, corev1alpha1.FinalizerRelease) {
+		return deleting(corev1alpha1.ReasonDeleting, "waiting for the finalizers of others: "+listed(s.release.Finalizers, ", "))
+	}
+	if len(s.entries()) == 0 && !s.hasDeleteHooks() {
+		return c.dropFinalizer(ctx, s)
+	}
+	return next()
+}
+
+// hasDeleteHooks tells whether a deletion with hooks has begun, whose postDelete hooks may
+// be yet to run when the inventory is empty already.
+func (s *scope) hasDeleteHooks() bool {
+	return s.release.Status.Lifecycle != nil && slices.ContainsFunc(s.release.Status.Lifecycle.Hooks,
+		func(status corev1alpha1.HookStatus) bool { return status.Run == deleteRun })
+}
+
+// findClusterToClean finds the Cluster, which must be there and in use.
+func (c *Controller) findClusterToClean(ctx context.Context, s *scope) outcome {
+	name := s.release.Spec.ClusterRef.Name
+	s.cluster = c.cachedCluster(s.key.Namespace, name)
+	if s.cluster == nil {
+		return c.cannotClean(ctx, s, corev1alpha1.ReasonClusterNotFound, fmt.Errorf("Cluster %s does not exist", name))
+	}
+	if c.orphans(s) {
+		return next()
+	}
+	if s.cluster.Spec.Suspend {
+		return deleting(corev1alpha1.ReasonClusterSuspended, fmt.Sprintf(
+			"%s on Cluster %s, which is suspended: %s", s.remaining(), name, ways))
+	}
+	if out := c.checkReachable(s); out.kind != proceeds {
+		return deleting(corev1alpha1.ReasonTargetUnreachable, fmt.Sprintf(
+			"%s on Cluster %s, which does not answer: %s", s.remaining(), name, ways))
+	}
+	return next()
+}
+
+// connectToClean connects to the target.
+func (c *Controller) connectToClean(ctx context.Context, s *scope) outcome {
+	if err := c.open(ctx, s); err != nil {
+		return c.cannotClean(ctx, s, targetReason(err), err)
+	}
+	return next()
+}
+
+// cannotClean deals with a target that there is no connection to. Objects that are given
+// up are left with their marks. Where everything goes together with its namespace, nothing
+// will ever mend the connection: then they are given up too, and people are told.
+func (c *Controller) cannotClean(ctx context.Context, s *scope, reason string, cause error) outcome {
+	if c.orphans(s) {
+		return c.giveUp(ctx, s, cause)
+	}
+	if reason == corev1alpha1.ReasonClusterNotFound || reason == corev1alpha1.ReasonSecretNotFound {
+		terminating, err := c.config.Namespaces.Terminating(ctx, s.key.Namespace)
+		if err != nil {
+			return abort(fmt.Errorf("reading namespace %s: %w", s.key.Namespace, err))
+		}
+		if terminating {
+			return c.giveUp(ctx, s, cause)
+		}
+	}
+	out := fail(corev1alpha1.ConditionReady, reason, cause)
+	out.message = fmt.Sprintf("%s, and cannot be deleted: %v; %s", s.remaining(), cause, ways)
+	return out
+}
+
+func (c *Controller) orphans(s *scope) bool {
+	return s.release.Spec.DeletionPolicy == corev1alpha1.DeletionPolicyOrphan
+}
+
+// giveUp ends the deletion with objects left behind, still marked.
+func (c *Controller) giveUp(ctx context.Context, s *scope, cause error) outcome {
+	s.notices = append(s.notices, notice{warning: true, reason: "Orphaned", message: fmt.Sprintf(
+		"left in the cluster with the marks of this Release: %s; %v", listed(entryNames(s.entries()), ", "), cause)})
+	return c.dropFinalizer(ctx, s)
+}
+
+// orphan takes the marks of a Release off its objects when they are to stay, and ends the
+// deletion. A target that cannot be reached holds nothing up: the objects keep their marks.
+func (c *Controller) orphan(ctx context.Context, s *scope) outcome {
+	if !c.orphans(s) {
+		return next()
+	}
+	var kept []corev1alpha1.InventoryEntry
+	for _, result := range s.applier.Orphan(ctx, s.entries()) {
+		switch {
+		case result.Done():
+			kept = append(kept, result.Entry)
+		case cannotPass(result.Err):
+			return c.giveUp(ctx, s, result.Err)
+		default:
+			out := fail(corev1alpha1.ConditionReady, orphanReason(result.Err), orphanError(result))
+			out.message = "taking the marks of this Release off its objects: " + out.message
+			return out
+		}
+	}
+	s.notices = append(s.notices, notice{reason: "Orphaned", message: "left in the cluster: " + listed(entryNames(kept), ", ")})
+	return c.dropFinalizer(ctx, s)
+}
+
+// cannotPass tells errors that do not pass by themselves, or not soon.
+func cannotPass(err error) bool {
+	return errors.Is(err, clusterconn.ErrUnreachable) || errors.Is(err, clusterconn.ErrUnauthenticated) ||
+		errors.Is(err, clusterconn.ErrForbidden) || errors.Is(err, clusterconn.ErrInvalid)
+}
+
+func orphanError(result apply.PruneResult) error {
+	if result.Err == nil {
+		return fmt.Errorf("%s: %s", objectName(result.Entry.ObjectKey), result.Message)
+	}
+	return fmt.Errorf("%s: %w", objectName(result.Entry.ObjectKey), result.Err)
+}
+
+func orphanReason(err error) string {
+	if err == nil {
+		return corev1alpha1.ReasonDeleting
+	}
+	return apply.Reason(err)
+}
+
+// deleteObjects deletes what the Release applied, in the reverse of the order of applying.
+func (c *Controller) deleteObjects(ctx context.Context, s *scope) outcome {
+	return c.deleteInWaves(ctx, s, s.objectEntries())
+}
+
+// deleteHookObjects deletes what the hooks left.
+func (c *Controller) deleteHookObjects(ctx context.Context, s *scope) outcome {
+	return c.deleteInWaves(ctx, s, s.entries())
+}
+
+func (c *Controller) deleteInWaves(ctx context.Context, s *scope, entries []corev1alpha1.InventoryEntry) outcome {
+	for _, wave := range inventory.Waves(entries) {
+		left, err := c.deleteEntries(ctx, s, wave)
+		switch {
+		case errors.Is(err, errHost):
+			return abort(err)
+		case err != nil:
+			out := fail(corev1alpha1.ConditionReady, pruneReason(err), err)
+			out.message = fmt.Sprintf("%s: %v; %s", s.remaining(), err, ways)
+			return out
+		case len(left) > 0:
+			out := deleting(corev1alpha1.ReasonDeleting, fmt.Sprintf("%s: waiting for %s", s.remaining(), listed(left, ", ")))
+			out.after = deletionPoll
+			return out
+		}
+	}
+	return next()
+}
+
+// remaining says how much is left to be removed.
+func (s *scope) remaining() string {
+	return isAre(len(s.entries()), "object") + " left"
+}
+
+// dropFinalizer ends the deletion: first the inventory goes, which is empty or given up,
+// then the Release.
+func (c *Controller) dropFinalizer(ctx context.Context, s *scope) outcome {
+	if err := c.dropInventory(ctx, s); err != nil {
+		return abort(err)
+	}
+	finalizers := slices.DeleteFunc(slices.Clone(s.release.Finalizers),
+		func(f string) bool { return f == corev1alpha1.FinalizerRelease })
+	if err := c.patchFinalizers(ctx, s, finalizers); err != nil && !apierrors.IsNotFound(err) {
+		return abort(err)
+	}
+	s.finished = true
+	return outcome{kind: completes}
+}
+
+func entryNames(entries []corev1alpha1.InventoryEntry) []string {
+	names := make([]string, len(entries))
+	for i, entry := range entries {
+		names[i] = objectName(entry.ObjectKey)
+	}
+	return names
+}

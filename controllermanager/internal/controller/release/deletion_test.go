@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
+	"kumodo.io/convoy/clusterconn"
+	"kumodo.io/convoy/render"
+)
+
+// deleteRelease deletes the Release as a person would.
+func (w *world) deleteRelease() {
+	w.Expect(w.host.CoreV1alpha1().Releases(key.Namespace).Delete(context.Background(), key.Name, deleteOptions)).To(Succeed())
+}
+
+func orphaned(r *corev1alpha1.Release) { r.Spec.DeletionPolicy = corev1alpha1.DeletionPolicyOrphan }
+
+func TestDeletion(t *testing.T) {
+	w := settledWorld(t, newRelease(),
+		objectOf("Namespace", "n", -2, "n1"), objectOf("ConfigMap", "c", -1, "c1"), objectOf("Deployment", "d", 0, "d1"))
+	w.deleteRelease()
+	w.target.lingering["d"] = true
+	result := w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"prune d"}), "later stages go first")
+	w.Expect(w.condition(corev1alpha1.ConditionReady)).To(Equal("False Deleting"))
+	w.Expect(w.message(corev1alpha1.ConditionReady)).To(Equal("3 objects are left: waiting for Deployment ns/d"))
+	w.Expect(result.RequeueAfter).To(Equal(deletionPoll))
+
+	delete(w.target.lingering, "d")
+	w.target.lingering["n"] = true
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"prune d", "prune c", "prune n"}))
+	w.Expect(w.inventory().Spec.Entries).To(ConsistOf(HaveField("Name", "n")))
+
+	delete(w.target.lingering, "n")
+	w.pass()
+	w.Expect(w.release()).To(BeNil())
+	w.Expect(w.inventory()).To(BeNil())
+	w.Expect(w.target.names()).To(BeEmpty())
+}
+
+func TestDeletionOfWhatWasNeverApplied(t *testing.T) {
+	w := newWorld(t, newRelease())
+	w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1"))
+	w.target.failures["a"] = clusterconn.ErrForbidden
+	w.pass()
+	w.deleteRelease()
+	w.target.connectErr = errors.New("nobody to connect with")
+	w.pass()
+	w.Expect(w.release()).To(BeNil())
+}
+
+func TestDeletionKeepsProtectedObjects(t *testing.T) {
+	kept := objectOf("PersistentVolumeClaim", "data", 0, "d1")
+	kept.Keep = true
+	w := settledWorld(t, newRelease(), kept)
+	w.deleteRelease()
+	w.pass()
+	w.Expect(w.release()).To(BeNil())
+	w.Expect(w.target.names()).To(Equal([]string{"data"}))
+	w.Expect(w.events()).To(ContainElement(HavePrefix("Normal Kept PersistentVolumeClaim ns/data is kept")))
+}
+
+func TestDeletionThatCannotGoOn(t *testing.T) {
+	secretGone := apierrors.NewNotFound(releaseResource, "kubeconfig")
+	tests := []struct {
+		name  string
+		given func(w *world)
+		want  string
+	}{
+		{"the cluster is gone", func(w *world) { w.Expect(w.clusters.Replace(nil, "")).To(Succeed()) }, "False ClusterNotFound"},
+		{"its Secret is gone", func(w *world) { w.target.connectErr = secretGone }, "False SecretNotFound"},
+		{"the target does not answer", func(w *world) { w.target.failures["a"] = clusterconn.Classify(context.DeadlineExceeded) }, "False TargetUnreachable"},
+		{"the identity may not delete", func(w *world) { w.target.failures["a"] = clusterconn.ErrForbidden }, "False Forbidden"},
+		{"something else", func(w *world) { w.target.failures["a"] = errors.New("no") }, "False PruneFailed"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := settledWorld(t, newRelease(), objectOf("ConfigMap", "a", 0, "a1"))
+			tt.given(w)
+			w.deleteRelease()
+			w.pass()
+			w.Expect(w.condition(corev1alpha1.ConditionReady)).To(Equal(tt.want))
+			w.Expect(w.message(corev1alpha1.ConditionReady)).To(And(
+				HavePrefix("1 object is left"), ContainSubstring("spec.deletionPolicy: orphan")))
+			w.Expect(w.release().Status.Sync.NextRetryAt).NotTo(BeNil())
+			w.Expect(w.inventory().Spec.Entries).To(HaveLen(1))
+
+			w.change(orphaned)
+			w.pass()
+			w.Expect(w.release()).To(BeNil(), "people can give the objects up")
+			w.Expect(w.inventory()).To(BeNil())
+		})
+	}
+}
+
+func TestDeletionGoesOnWhenTheTargetIsBack(t *testing.T) {
+	w := settledWorld(t, newRelease(), objectOf("ConfigMap", "a", 0, "a1"))
+	w.target.failures["a"] = clusterconn.Classify(context.DeadlineExceeded)
+	w.deleteRelease()
+	w.pass()
+	delete(w.target.failures, "a")
+	w.clock.SetTime(w.clock.Now().Add(time.Minute))
+	w.pass()
+	w.Expect(w.release()).To(BeNil())
+}
+
+func TestDeletionTogetherWithTheNamespace(t *testing.T) {
+	w := settledWorld(t, newRelease(), objectOf("ConfigMap", "a", 0, "a1"))
+	w.Expect(w.clusters.Replace(nil, "")).To(Succeed())
+	w.gone = true
+	w.deleteRelease()
+	w.pass()
+	w.Expect(w.release()).To(BeNil(), "the namespace's end is not held up")
+	w.Expect(w.events()).To(ContainElement(And(HavePrefix("Warning Orphaned"), ContainSubstring("ConfigMap ns/a"))))
+}
+
+func TestOrphan(t *testing.T) {
+	w := settledWorld(t, newRelease(orphaned), objectOf("ConfigMap", "a", 0, "a1"))
+	w.deleteRelease()
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"orphan a"}))
+	w.Expect(w.release()).To(BeNil())
+	w.Expect(w.target.names()).To(Equal([]string{"a"}))
+	w.Expect(w.events()).To(ContainElement("Normal Orphaned left in the cluster: ConfigMap ns/a"))
+}
+
+func TestDeleteHooks(t *testing.T) {
+	w := newWorld(t, newRelease())
+	w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1")).Hooks = []render.Hook{
+		hookOf("backup", corev1alpha1.HookPreDelete), hookOf("farewell", corev1alpha1.HookPostDelete),
+	}
+	w.pass()
+	w.target.takeCalls()
+	w.deleteRelease()
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply backup"}))
+	w.Expect(w.condition(corev1alpha1.ConditionReady)).To(Equal("False WaitingForHook"))
+
+	w.hook("backup", corev1alpha1.HookFailed, "disk full")
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(BeEmpty())
+	w.Expect(w.message(corev1alpha1.ConditionReady)).To(And(ContainSubstring("disk full"), ContainSubstring("spec.deletionPolicy: orphan")))
+
+	w.hook("backup", corev1alpha1.HookSucceeded, "")
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"prune a", "apply farewell"}))
+	w.hook("farewell", corev1alpha1.HookSucceeded, "")
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(ConsistOf("prune backup", "prune farewell"))
+	w.Expect(w.release()).To(BeNil())
+}
+
+func TestDeletionWithoutSource(t *testing.T) {
+	w := settledWorld(t, newRelease(), objectOf("ConfigMap", "a", 0, "a1"))
+	w.source.err = errors.New("down")
+	w.deleteRelease()
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(BeEmpty(), "there may be hooks to run")
+	w.Expect(w.message(corev1alpha1.ConditionReady)).To(Equal("looking for preDelete hooks: down; after 5m0s the objects are deleted without them"))
+	w.clock.SetTime(w.release().DeletionTimestamp.Add(defaultTimeout))
+	w.pass()
+	w.Expect(w.release()).To(BeNil())
+
+	w = settledWorld(t, newRelease(), objectOf("ConfigMap", "a", 0, "a1"))
+	w.Expect(w.config.GitRepositories.GetIndexer().Delete(&sourcev1alpha1.GitRepository{ObjectMeta: newRelease(func(r *corev1alpha1.Release) { r.Name = "apps" }).ObjectMeta})).To(Succeed())
+	w.deleteRelease()
+	w.pass()
+	w.Expect(w.release()).To(BeNil(), "a source that is gone will not come back")
+	w.Expect(w.events()).To(ContainElement(HavePrefix("Warning HooksSkipped")))
+}
+
+func TestSuspendedReleaseCanBeDeletedAndASuspendedClusterWaits(t *testing.T) {
+	w := settledWorld(t, newRelease(), objectOf("ConfigMap", "a", 0, "a1"))
+	w.change(func(r *corev1alpha1.Release) { r.Spec.Suspend = true })
+	cluster := w.cachedCluster(key.Namespace, "here").DeepCopy()
+	cluster.Spec.Suspend = true
+	w.Expect(w.clusters.Update(cluster)).To(Succeed())
+	w.deleteRelease()
+	w.pass()
+	w.Expect(w.condition(corev1alpha1.ConditionReady)).To(Equal("False ClusterSuspended"))
+	w.Expect(w.target.takeCalls()).To(BeEmpty())
+	cluster = cluster.DeepCopy()
+	cluster.Spec.Suspend = false
+	w.Expect(w.clusters.Update(cluster)).To(Succeed())
+	w.pass()
+	w.Expect(w.release()).To(BeNil())
+}
+
+func TestGoneReleaseIsForgotten(t *testing.T) {
+	w := newWorld(t, newRelease())
+	w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1"))
+	w.target.failures["a"] = errors.New("no")
+	w.pass()
+	w.Expect(w.attempts.failed).To(HaveLen(1))
+	w.deleteRelease()
+	w.pass()
+	w.pass()
+	w.Expect(w.attempts.failed).To(BeEmpty())
+	w.Expect(w.latestReleases.written).To(BeEmpty())
+	w.Expect(w.latestInventories.written).NotTo(HaveKey(types.NamespacedName(key)))
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/ext"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+)
+
+const (
+	// variableRelease is the only variable of a readyExpr: the Release depended on.
+	variableRelease = "release"
+	// expressionCost bounds the work of one evaluation, in CEL's units: about a tenth of a
+	// second.
+	expressionCost = 1_000_000
+	// maxExpressions is how many compiled expressions are kept.
+	maxExpressions = 1000
+)
+
+// releaseEnvironment is built once. The libraries are fixed to a version, so that an
+// expression keeps its meaning when cel-go is updated.
+var releaseEnvironment = sync.OnceValues(func() (*cel.Env, error) {
+	return cel.NewEnv(
+		cel.Variable(variableRelease, cel.DynType),
+		cel.CrossTypeNumericComparisons(true),
+		cel.DefaultUTCTimeZone(true),
+		cel.EagerlyValidateDeclarations(true),
+		cel.HomogeneousAggregateLiterals(),
+		cel.OptionalTypes(),
+		ext.Strings(ext.StringsVersion(5)),
+		cel.ASTValidators(cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals(), cel.ValidateRegexLiterals()),
+		ext.Math(ext.MathVersion(2)),
+		ext.Lists(ext.ListsVersion(3)),
+		ext.Sets(),
+	)
+})
+
+// expressions compiles and keeps the expressions of spec.dependsOn.
+type expressions struct {
+	mu       sync.Mutex
+	programs map[string]cel.Program
+}
+
+// holds tells whether an expression is true of a Release. A field that the Release does
+// not have yet is no error: the expression is not true then. Errors are those of an
+// expression that does not compile.
+func (e *expressions) holds(expression string, release *corev1alpha1.Release) (bool, error) {
+	program, err := e.program(expression)
+	if err != nil {
+		return false, err
+	}
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(release)
+	if err != nil {
+		return false, fmt.Errorf("reading Release %s: %w", release.Name, err)
+	}
+	value, _, err := program.Eval(map[string]any{variableRelease: object})
+	if err != nil || types.IsUnknownOrError(value) {
+		return false, nil
+	}
+	result, ok := value.Value().(bool)
+	return ok && result, nil
+}
+
+func (e *expressions) program(expression string) (cel.Program, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if program, ok := e.programs[expression]; ok {
+		return program, nil
+	}
+	program, err := compileExpression(expression)
+	if err != nil {
+		return nil, err
+	}
+	if e.programs == nil || len(e.programs) >= maxExpressions {
+		e.programs = map[string]cel.Program{}
+	}
+	e.programs[expression] = program
+	return program, nil
+}
+
+func compileExpression(expression string) (cel.Program, error) {
+	env, err := releaseEnvironment()
+	if err != nil {
+		return nil, fmt.Errorf("building the expression environment: %w", err)
+	}
+	ast, issues := env.Compile(expression)
+	if err := issues.Err(); err != nil {
+		return nil, err
+	}
+	if got := ast.OutputType(); !got.IsExactType(cel.BoolType) && !got.IsExactType(cel.DynType) {
+		return nil, errors.New("must be a condition, is of type " + got.String())
+	}
+	return env.Program(ast, cel.EvalOptions(cel.OptOptimize), cel.CostLimit(expressionCost))
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"context"
+	"slices"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+)
+
+// syncing are the steps whose failure is the failure of a sync.
+var syncing = []string{"validate", "namespace", "preSync hooks", "stages", "postSync hooks", "prune"}
+
+// afterFailure notes a sync that failed in the history, and runs the syncFailed hooks.
+// What they come to changes nothing about the failure. Failures that pass by themselves
+// are none.
+func (c *Controller) afterFailure(ctx context.Context, s *scope, out outcome) error {
+	if out.kind != fails && out.kind != rests || out.soon || !slices.Contains(syncing, out.step) ||
+		!s.release.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	if out.kind == fails {
+		s.recordFailure(out.message)
+	}
+	if newest := newestEntry(s.release.Status.History); newest == nil ||
+		newest.Render != s.result.Digest || newest.Outcome != corev1alpha1.OutcomeFailed {
+		return nil
+	}
+	hooks := c.runHooks(corev1alpha1.HookSyncFailed)(ctx, s)
+	if hooks.kind == aborts {
+		return hooks.err
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+)
+
+// recordApplied puts the scope's render on top of the history, with its health yet to be
+// decided.
+func (s *scope) recordApplied() {
+	s.putHistory(corev1alpha1.OutcomeApplied, "")
+}
+
+// recordFailure puts the scope's render on top of the history as one that could not be
+// applied. What is applied already and could not be applied again keeps its outcome.
+func (s *scope) recordFailure(message string) {
+	if s.result == nil || s.applied().Render == s.result.Digest {
+		return
+	}
+	s.putHistory(corev1alpha1.OutcomeFailed, message)
+}
+
+// putHistory changes the newest entry when it is of the scope's render, and begins a new
+// one otherwise. An entry whose health was not decided is superseded then.
+func (s *scope) putHistory(result corev1alpha1.HistoryOutcome, message string) {
+	status := &s.release.Status
+	if newest := newestEntry(status.History); newest != nil && newest.Render == s.result.Digest {
+		s.setOutcome(newest, result, message)
+		return
+	}
+	entry := corev1alpha1.HistoryEntry{
+		ID: 1, Revision: s.revision, Render: s.result.Digest, Outcome: result,
+		At: metav1.NewTime(s.now), Message: shorten(message),
+	}
+	if newest := newestEntry(status.History); newest != nil {
+		entry.ID = newest.ID + 1
+		if newest.Outcome == corev1alpha1.OutcomeApplied {
+			s.setOutcome(newest, corev1alpha1.OutcomeSuperseded, "")
+		}
+	}
+	status.History = append([]corev1alpha1.HistoryEntry{entry}, status.History...)
+	if limit := historyLimit(s.release); len(status.History) > limit {
+		status.History = status.History[:limit]
+	}
+}
+
+// recordHealth decides the newest entry by the health of what is applied.
+func (s *scope) recordHealth(status metav1.ConditionStatus, reason, message string) {
+	newest := newestEntry(s.release.Status.History)
+	if newest == nil || newest.Render != s.applied().Render || s.sync().StartedAt != nil {
+		return
+	}
+	switch {
+	case status == metav1.ConditionTrue:
+		if newest.Outcome == corev1alpha1.OutcomeApplied {
+			s.notices = append(s.notices, notice{reason: corev1alpha1.ReasonHealthy, message: short(newest.Revision) + ": " + message})
+		}
+		s.setOutcome(newest, corev1alpha1.OutcomeHealthy, "")
+	case newest.Outcome != corev1alpha1.OutcomeApplied || status == metav1.ConditionUnknown:
+	case reason == corev1alpha1.ReasonHealthTimeout || s.healthOverdue():
+		s.setOutcome(newest, corev1alpha1.OutcomeFailed, "did not become healthy: "+message)
+	}
+}
+
+func (s *scope) setOutcome(entry *corev1alpha1.HistoryEntry, result corev1alpha1.HistoryOutcome, message string) {
+	if entry.Outcome != result {
+		entry.At = metav1.NewTime(s.now)
+	}
+	entry.Outcome, entry.Message = result, shorten(message)
+}
+
+func newestEntry(history []corev1alpha1.HistoryEntry) *corev1alpha1.HistoryEntry {
+	if len(history) == 0 {
+		return nil
+	}
+	return &history[0]
+}
+
+func historyLimit(release *corev1alpha1.Release) int {
+	if history := release.Spec.History; history != nil && history.Limit != nil {
+		return int(max(*history.Limit, 0))
+	}
+	return defaultHistoryLimit
+}

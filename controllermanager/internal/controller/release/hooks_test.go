@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/render"
+)
+
+// hookOf makes a hook whose object is a Job, unless kind says otherwise.
+func hookOf(name string, on corev1alpha1.HookPoint, change ...func(*render.Hook)) render.Hook {
+	hook := render.Hook{
+		Name: name, On: on, Object: objectOf("Job", name, 0, name+" digest"), Timeout: time.Minute,
+		DeletePolicy:  []corev1alpha1.HookDeletePolicy{corev1alpha1.HookDeleteBeforeCreation},
+		FailurePolicy: corev1alpha1.HookFailureStop,
+	}
+	for _, c := range change {
+		c(&hook)
+	}
+	return hook
+}
+
+func weight(n int) func(*render.Hook) { return func(h *render.Hook) { h.Weight = n } }
+
+func deletePolicy(p corev1alpha1.HookDeletePolicy) func(*render.Hook) {
+	return func(h *render.Hook) { h.DeletePolicy = []corev1alpha1.HookDeletePolicy{p} }
+}
+
+// hookWorld has a Release with one object and the given hooks, after its first pass.
+func hookWorld(t *testing.T, hooks ...render.Hook) *world {
+	w := newWorld(t, newRelease())
+	w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1")).Hooks = hooks
+	w.pass()
+	return w
+}
+
+func TestPreSyncHook(t *testing.T) {
+	w := hookWorld(t, hookOf("migrate", corev1alpha1.HookPreSync))
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply migrate"}))
+	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("False WaitingForHook"))
+	w.Expect(w.message(corev1alpha1.ConditionApplied)).To(Equal("waiting for preSync hook migrate (Job ns/migrate)"))
+	status := w.release().Status.Lifecycle.Hooks[0]
+	w.Expect(status.Phase).To(Equal(corev1alpha1.HookRunning))
+	w.Expect(status.Run).To(Equal("render of main@1"))
+	w.Expect(status.Object.UID).To(Equal(w.target.uids["migrate"]))
+	w.Expect(w.inventory().Spec.Entries).To(ContainElement(And(HaveField("Hook", "migrate"), HaveField("UID", status.Object.UID))))
+
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(BeEmpty(), "it is started once")
+
+	w.hook("migrate", corev1alpha1.HookSucceeded, "completed")
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply a"}))
+	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("True Applied"))
+	w.observe(health("migrate", corev1alpha1.HealthDegraded, "a hook's object is not the Release's health"))
+	w.pass()
+	w.Expect(w.condition(corev1alpha1.ConditionReady)).To(Equal("True Ready"))
+}
+
+func TestHookThatFails(t *testing.T) {
+	w := hookWorld(t, hookOf("migrate", corev1alpha1.HookPreSync), hookOf("undo", corev1alpha1.HookSyncFailed))
+	w.hook("migrate", corev1alpha1.HookFailed, "exit code 1")
+	w.target.takeCalls()
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply undo"}))
+	w.Expect(w.condition(corev1alpha1.ConditionReady)).To(Equal("False HookFailed"))
+	w.Expect(w.message(corev1alpha1.ConditionApplied)).To(HavePrefix("preSync hook migrate (Job ns/migrate): exit code 1 failed; "))
+	w.Expect(w.release().Status.History).To(ConsistOf(HaveField("Outcome", corev1alpha1.OutcomeFailed)))
+
+	w.clock.SetTime(w.clock.Now().Add(time.Hour))
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(BeEmpty(), "it is not repeated by itself")
+
+	w.source.offers("main@2", objectOf("ConfigMap", "a", 0, "a2")).Hooks = []render.Hook{hookOf("migrate", corev1alpha1.HookPreSync)}
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"prune migrate", "apply migrate"}), "a new desired state runs it afresh")
+	w.hook("migrate", corev1alpha1.HookSucceeded, "")
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(ContainElement("apply a"))
+}
+
+func TestForcedSyncRunsHooksAfresh(t *testing.T) {
+	w := hookWorld(t, hookOf("migrate", corev1alpha1.HookPreSync))
+	w.hook("migrate", corev1alpha1.HookFailed, "exit code 1")
+	w.pass()
+	w.target.takeCalls()
+	w.change(func(r *corev1alpha1.Release) {
+		metav1.SetMetaDataAnnotation(&r.ObjectMeta, corev1alpha1.AnnotationSyncForceRequestedAt, "2026-03-01T10:00:00Z")
+	})
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"prune migrate", "apply migrate"}))
+	w.hook("migrate", corev1alpha1.HookSucceeded, "")
+	w.pass()
+	w.Expect(w.release().Status.Sync.LastHandledForceAt).To(Equal("2026-03-01T10:00:00Z"))
+	w.target.takeCalls()
+	w.change(func(r *corev1alpha1.Release) { r.Spec.Wave = 3 })
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(BeEmpty(), "and once only")
+}
+
+func TestHookFailurePolicyIgnore(t *testing.T) {
+	w := hookWorld(t, hookOf("warm", corev1alpha1.HookPreSync, func(h *render.Hook) { h.FailurePolicy = corev1alpha1.HookFailureIgnore }))
+	w.hook("warm", corev1alpha1.HookFailed, "exit code 1")
+	w.target.takeCalls()
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply a"}))
+}
+
+func TestHookTimeout(t *testing.T) {
+	w := newWorld(t, newRelease())
+	w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1")).Hooks = []render.Hook{hookOf("migrate", corev1alpha1.HookPreSync)}
+	w.Expect(w.pass().RequeueAfter).To(Equal(time.Minute + time.Second))
+	w.hook("migrate", corev1alpha1.HookRunning, "no pod could be created")
+	w.clock.SetTime(w.clock.Now().Add(time.Minute))
+	w.pass()
+	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("False HookFailed"))
+	w.Expect(w.message(corev1alpha1.ConditionApplied)).To(ContainSubstring("did not end within 1m0s (no pod could be created)"))
+}
+
+func TestHookWeights(t *testing.T) {
+	account := hookOf("account", corev1alpha1.HookPreSync, weight(-3))
+	account.Object = objectOf("ServiceAccount", "account", 0, "s1")
+	w := hookWorld(t, account, hookOf("one", corev1alpha1.HookPreSync, weight(-3)), hookOf("two", corev1alpha1.HookPreSync, weight(-3)),
+		hookOf("last", corev1alpha1.HookPreSync, weight(2)))
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply account", "apply one", "apply two"}), "hooks of a weight run together")
+	w.Expect(w.release().Status.Lifecycle.Hooks[0].Phase).To(Equal(corev1alpha1.HookSucceeded), "an object that does not run is done when applied")
+	w.hook("one", corev1alpha1.HookSucceeded, "")
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(BeEmpty())
+	w.hook("two", corev1alpha1.HookSucceeded, "")
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply last"}))
+}
+
+func TestPostSyncHookWaitsForHealth(t *testing.T) {
+	w := newWorld(t, newRelease())
+	w.source.offers("main@1", objectOf("Deployment", "a", 0, "a1")).Hooks = []render.Hook{hookOf("smoke", corev1alpha1.HookPostSync)}
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply a"}))
+	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("False WaitingForHealth"))
+	w.observe()
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply smoke"}))
+	w.hook("smoke", corev1alpha1.HookSucceeded, "")
+	w.pass()
+	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("True Applied"))
+}
+
+func TestHookDeletePolicies(t *testing.T) {
+	tests := []struct {
+		name  string
+		given corev1alpha1.HookDeletePolicy
+		phase corev1alpha1.HookPhase
+		want  []string
+	}{
+		{"succeeded, to be deleted then", corev1alpha1.HookDeleteSucceeded, corev1alpha1.HookSucceeded, []string{"prune migrate", "apply a"}},
+		{"succeeded, to be deleted when failed", corev1alpha1.HookDeleteFailed, corev1alpha1.HookSucceeded, []string{"apply a"}},
+		{"failed, to be deleted then", corev1alpha1.HookDeleteFailed, corev1alpha1.HookFailed, []string{"prune migrate"}},
+		{"succeeded, to be deleted before the next", corev1alpha1.HookDeleteBeforeCreation, corev1alpha1.HookSucceeded, []string{"apply a"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := hookWorld(t, hookOf("migrate", corev1alpha1.HookPreSync, deletePolicy(tt.given)))
+			w.hook("migrate", tt.phase, "")
+			w.target.takeCalls()
+			w.pass()
+			w.Expect(w.target.takeCalls()).To(Equal(tt.want))
+		})
+	}
+}
+
+func TestHookIsAppliedMarkedAndWithoutTTL(t *testing.T) {
+	hook := hookOf("migrate", corev1alpha1.HookPreSync)
+	w := NewWithT(t)
+	w.Expect(unstructured.SetNestedField(hook.Object.Object.Object, int64(0), "spec", "ttlSecondsAfterFinished")).To(Succeed())
+	object := runnable(hook, "run 1")
+	w.Expect(object.Object.GetAnnotations()).To(HaveKeyWithValue(annotationRun, "run 1"))
+	w.Expect(object.Object.Object["spec"]).NotTo(HaveKey("ttlSecondsAfterFinished"))
+	w.Expect(hook.Object.Object.Object["spec"]).To(HaveKey("ttlSecondsAfterFinished"), "what was rendered is shared")
+}
+
+func TestDiedBetweenStartingAHookAndNotingIt(t *testing.T) {
+	w := newWorld(t, newRelease())
+	w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1")).Hooks = []render.Hook{hookOf("migrate", corev1alpha1.HookPreSync)}
+	w.host.fail["update releases/status"] = apierrors.NewInternalError(context.DeadlineExceeded)
+	w.sync()
+	_, err := w.Reconcile(context.Background(), key)
+	w.Expect(err).To(HaveOccurred())
+	started := w.target.uids["migrate"]
+
+	w.pass()
+	w.Expect(w.target.takeCalls()).NotTo(ContainElement("prune migrate"))
+	w.Expect(w.release().Status.Lifecycle.Hooks[0].Object.UID).To(Equal(started), "the run goes on")
+	job := schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
+	live, err := w.target.dynamic.Resource(job).Namespace("ns").Get(context.Background(), "migrate", metav1.GetOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(live.GetUID()).To(Equal(started))
+}
+
+func TestLastRunIsGoneBeforeTheNext(t *testing.T) {
+	w := hookWorld(t, hookOf("migrate", corev1alpha1.HookPreSync))
+	w.hook("migrate", corev1alpha1.HookSucceeded, "")
+	w.pass()
+	w.target.takeCalls()
+	w.target.lingering["migrate"] = true
+	w.source.offers("main@2", objectOf("ConfigMap", "a", 0, "a2")).Hooks = []render.Hook{hookOf("migrate", corev1alpha1.HookPreSync)}
+	result := w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"prune migrate"}))
+	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("False WaitingForHook"))
+	w.Expect(result.RequeueAfter).To(Equal(time.Second))
+	delete(w.target.lingering, "migrate")
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"prune migrate", "apply migrate"}))
+}
+
+func TestHookThatLeftTheRenderIsPruned(t *testing.T) {
+	w := hookWorld(t, hookOf("migrate", corev1alpha1.HookPreSync))
+	w.hook("migrate", corev1alpha1.HookSucceeded, "")
+	w.pass()
+	w.target.takeCalls()
+	w.source.offers("main@2", objectOf("ConfigMap", "a", 0, "a2"))
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply a", "prune migrate"}))
+	w.Expect(w.release().Status.Lifecycle.Hooks).To(BeEmpty())
+}
+
+func TestHooksOfOtherOccasionsStay(t *testing.T) {
+	w := hookWorld(t, hookOf("install", corev1alpha1.HookPreSync))
+	w.hook("install", corev1alpha1.HookSucceeded, "")
+	w.pass()
+	w.target.takeCalls()
+	result := w.source.offers("main@2", objectOf("ConfigMap", "a", 0, "a2"))
+	result.OtherHooks = []render.Hook{hookOf("install", corev1alpha1.HookPreSync)}
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply a"}))
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/controllermanager/internal/apply"
+	"kumodo.io/convoy/controllermanager/internal/inventory"
+)
+
+// deletionPoll is how often objects are looked at that are being deleted, in case the
+// observer does not tell first that they are gone.
+const deletionPoll = 5 * time.Second
+
+// prune deletes what left the render, in the reverse of the order of applying. It runs
+// after everything that is desired was applied, and what is not gone yet stays in the
+// inventory; deletions that are under way hold nothing up.
+func (c *Controller) prune(ctx context.Context, s *scope) outcome {
+	if !prunes(s.release) {
+		return next()
+	}
+	for _, wave := range inventory.Waves(s.stale()) {
+		left, err := c.deleteEntries(ctx, s, wave)
+		if errors.Is(err, errHost) {
+			return abort(err)
+		}
+		if err != nil {
+			return fail(corev1alpha1.ConditionApplied, pruneReason(err), err)
+		}
+		if len(left) > 0 {
+			s.pruning = left
+			s.wakeIn(deletionPoll)
+			return next()
+		}
+	}
+	return next()
+}
+
+// errHost marks errors of the host cluster, where nothing can be recorded either.
+var errHost = errors.New("host cluster")
+
+// deleteEntries deletes the objects of entries at once, takes those that are gone, or are
+// kept on purpose, off the inventory, and names those whose deletion is under way. Its
+// error is of the objects that cannot be deleted, or errHost.
+func (c *Controller) deleteEntries(ctx context.Context, s *scope, entries []corev1alpha1.InventoryEntry) (left []string, err error) {
+	var gone []corev1alpha1.InventoryEntry
+	var failures []error
+	for _, result := range s.applier.Prune(ctx, entries) {
+		name := objectName(result.Entry.ObjectKey)
+		switch {
+		case result.Err != nil:
+			failures = append(failures, fmt.Errorf("%s: %w", name, result.Err))
+		case result.Kept:
+			gone = append(gone, result.Entry)
+			s.notices = append(s.notices, notice{reason: "Kept", message: fmt.Sprintf("%s is kept: %s", name, result.Message)})
+		case result.Gone:
+			gone = append(gone, result.Entry)
+			s.changes.pruned++
+		case result.Message != "":
+			left = append(left, name+" ("+result.Message+")")
+		default:
+			left = append(left, name)
+		}
+	}
+	if len(gone) > 0 {
+		if err := c.writeEntries(ctx, s, inventory.Without(s.entries(), gone...), ""); err != nil {
+			return nil, fmt.Errorf("%w: %w", errHost, err)
+		}
+	}
+	if len(failures) > 0 {
+		c.noticeUnreachable(s, failures[0])
+		return nil, pruneError(failures)
+	}
+	return left, nil
+}
+
+// pruneError names the first few failures; the first is the one that it wraps.
+func pruneError(failures []error) error {
+	if len(failures) == 1 {
+		return fmt.Errorf("deleting %w", failures[0])
+	}
+	var texts []string
+	for _, failure := range failures[1:] {
+		texts = append(texts, failure.Error())
+	}
+	return fmt.Errorf("deleting %w; %s", failures[0], listed(texts, "; "))
+}
+
+// pruneReason is the reason of a failed deletion: what the error says, where it is more
+// than that something failed.
+func pruneReason(err error) string {
+	if reason := apply.Reason(err); reason != corev1alpha1.ReasonApplyFailed {
+		return reason
+	}
+	return corev1alpha1.ReasonPruneFailed
+}

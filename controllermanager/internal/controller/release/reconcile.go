@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/internal/controller/base"
+)
+
+// step is one step of a pass.
+type step struct {
+	name string
+	run  func(ctx context.Context, s *scope) outcome
+}
+
+// deliverSteps bring the desired state to the target, in this order.
+func (c *Controller) deliverSteps() []step {
+	return []step{
+		{"suspend", c.checkSuspended},
+		{"cluster", c.findCluster},
+		{"waves", c.awaitWaves},
+		{"dependencies", c.awaitDependencies},
+		{"revision", c.findRevision},
+		{"peers", c.awaitPeers},
+		{"artifact", c.fetchArtifact},
+		{"connect", c.connect},
+		{"render", c.renderObjects},
+		{"decide", c.decide},
+		{"gates", c.awaitGates},
+		{"validate", c.validate},
+		{"store", c.storeRender},
+		{"namespace", c.createNamespace},
+		{"inventory", c.writeAhead},
+		{"preSync hooks", c.runHooks(corev1alpha1.HookPreSync)},
+		{"stages", c.applyStages},
+		{"postSync hooks", c.runPostSync},
+		{"prune", c.prune},
+		{"record", c.record},
+	}
+}
+
+// removeSteps take what a deleted Release applied off its target, in this order.
+func (c *Controller) removeSteps() []step {
+	return []step{
+		{"nothing left", c.dropIfEmpty},
+		{"cluster", c.findClusterToClean},
+		{"connect", c.connectToClean},
+		{"orphan", c.orphan},
+		{"delete hooks", c.findDeleteHooks},
+		{"preDelete hooks", c.runHooks(corev1alpha1.HookPreDelete)},
+		{"delete", c.deleteObjects},
+		{"postDelete hooks", c.runHooks(corev1alpha1.HookPostDelete)},
+		{"delete hook objects", c.deleteHookObjects},
+		{"finalizer", c.dropFinalizer},
+	}
+}
+
+// Reconcile makes one pass over a Release.
+func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (base.Result, error) {
+	s := c.begin(key)
+	if s == nil {
+		c.forget(key)
+		return base.Result{}, nil
+	}
+	out := c.pass(ctx, s)
+	if ctx.Err() != nil {
+		return base.Result{}, context.Cause(ctx)
+	}
+	if out.kind == aborts {
+		return base.Result{}, out.err
+	}
+	if s.finished {
+		c.announce(s)
+		c.forget(key)
+		return base.Result{}, nil
+	}
+	if err := c.afterFailure(ctx, s, out); err != nil {
+		return base.Result{}, err
+	}
+	c.conclude(ctx, s, out)
+	if err := c.writeStatus(ctx, s); err != nil {
+		return base.Result{}, err
+	}
+	c.announce(s)
+	return base.Result{RequeueAfter: s.wake}, nil
+}
+
+// begin gives the scope of a pass, nil when the Release is gone.
+func (c *Controller) begin(key types.NamespacedName) *scope {
+	cached := c.cachedRelease(key.Namespace, key.Name)
+	if cached == nil {
+		return nil
+	}
+	release := c.latestReleases.newest(cached).DeepCopy()
+	return &scope{
+		key:       key,
+		release:   release,
+		before:    release.Status.DeepCopy(),
+		inventory: c.newestInventory(release),
+		now:       c.config.Clock.Now(),
+		request:   pendingRequest(release),
+	}
+}
+
+// pass runs the steps until one ends it, and lets each outcome speak through its
+// condition.
+func (c *Controller) pass(ctx context.Context, s *scope) outcome {
+	steps := c.deliver
+	if !s.release.DeletionTimestamp.IsZero() {
+		steps = c.remove
+	}
+	for _, step := range steps {
+		if remaining, early := c.attempts.early(s, step.name); early {
+			return outcome{kind: rests, after: remaining, step: step.name}
+		}
+		out := step.run(ctx, s)
+		out.step = step.name
+		if ctx.Err() != nil {
+			return out
+		}
+		s.setCondition(out)
+		if out.kind != proceeds {
+			return out
+		}
+	}
+	return outcome{kind: completes}
+}
+
+// conclude records how the pass ended: attempts, health and the summary.
+func (c *Controller) conclude(ctx context.Context, s *scope, out outcome) {
+	status := &s.release.Status
+	status.ObservedGeneration = s.release.Generation
+	if out.after > 0 {
+		s.wakeIn(out.after)
+	}
+	c.countAttempt(s, out)
+	s.sync().BlockedBy = out.blockedBy
+	if s.release.DeletionTimestamp.IsZero() {
+		c.judgeHealth(s)
+	}
+	s.summarize(out)
+	if out.kind == fails {
+		verbosity := 0
+		if s.before.Sync != nil && s.before.Sync.LastError == s.sync().LastError {
+			verbosity = 2 // it was logged when it began
+		}
+		klog.FromContext(ctx).V(verbosity).Info("Pass ended with a failure", "step", out.step, "reason", out.reason,
+			"message", out.message, "attempts", s.sync().Attempts)
+	}
+}
+
+// forget drops what is remembered of a Release that is gone.
+func (c *Controller) forget(key types.NamespacedName) {
+	c.latestReleases.forget(key)
+	c.latestInventories.forget(key)
+	c.attempts.forget(key)
+}
+
+// untilFrom is how long it is from now until d after since, 0 when that is past.
+func untilFrom(since time.Time, d time.Duration, now time.Time) time.Duration {
+	return max(since.Add(d).Sub(now), 0)
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/clusterconn"
+	"kumodo.io/convoy/controllermanager/internal/sources"
+	"kumodo.io/convoy/fetch"
+	"kumodo.io/convoy/render"
+)
+
+// renderObjects makes the desired objects of the content, or takes a stored render that
+// the Release is pinned to. Equal inputs are rendered once in a process.
+func (c *Controller) renderObjects(ctx context.Context, s *scope) outcome {
+	if pin := s.release.Spec.Pin; pin != nil && pin.Render != "" {
+		return c.loadPinned(ctx, s)
+	}
+	result, err := c.renderAsNeeded(ctx, s)
+	if err != nil {
+		c.noticeUnreachable(s, err)
+		return fail(corev1alpha1.ConditionRendered, renderReason(err), err)
+	}
+	if result, err = c.settled(ctx, s, result); err != nil {
+		return fail(corev1alpha1.ConditionRendered, corev1alpha1.ReasonNonDeterministic, err)
+	}
+	s.result = result
+	return c.noteRender(s)
+}
+
+// renderAsNeeded renders as an installation until something was applied, and as an upgrade
+// from then on. What was installed stays what it is, though, as long as its inputs are the
+// same: else every installation would be followed by an upgrade to itself.
+func (c *Controller) renderAsNeeded(ctx context.Context, s *scope) (*render.Result, error) {
+	if s.release.Status.Applied == nil {
+		return c.render(ctx, s, s.artifact, false)
+	}
+	upgraded, err := c.render(ctx, s, s.artifact, true)
+	if err != nil || upgraded.Digest == s.applied().Render || !appliedOnce(s.release) {
+		return upgraded, err
+	}
+	installed, err := c.render(ctx, s, s.artifact, false)
+	if err != nil || installed.Digest != s.applied().Render {
+		return upgraded, nil
+	}
+	return installed, nil
+}
+
+// appliedOnce tells whether what is applied is the first that ever was, as far as the
+// history reaches.
+func appliedOnce(release *corev1alpha1.Release) bool {
+	for _, entry := range release.Status.History {
+		applied := entry.Outcome == corev1alpha1.OutcomeApplied || entry.Outcome == corev1alpha1.OutcomeHealthy
+		if applied && entry.Render != release.Status.Applied.Render {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Controller) render(ctx context.Context, s *scope, artifact *fetch.Artifact, upgrade bool) (*render.Result, error) {
+	return c.config.Renderer.Render(ctx, render.Input{
+		Release: s.release,
+		Artifact: render.Artifact{
+			Root: artifact.Root, Path: artifact.Path, Digest: artifact.Digest,
+			RootDigest: artifact.RootDigest, Revision: artifact.Revision,
+		},
+		References: sources.References{
+			HostReader: c.config.HostReader, Lookup: c.config.Sources, Fetcher: c.config.Fetcher, MaxAge: maxAge(s),
+		},
+		Cluster: s.target,
+		Upgrade: upgrade,
+	})
+}
+
+// noteRender puts the scope's render into the status.
+func (c *Controller) noteRender(s *scope) outcome {
+	s.release.Status.Render = &corev1alpha1.RenderStatus{
+		Digest: s.result.Digest, Inputs: s.result.Inputs, Objects: int32(len(s.result.Objects)),
+	}
+	message := count(len(s.result.Objects), "object")
+	if hooks := len(s.result.Hooks); hooks > 0 {
+		message += " and " + count(hooks, "hook")
+	}
+	if len(s.result.NonDeterministic) == 0 {
+		return holds(corev1alpha1.ConditionRendered, corev1alpha1.ReasonRendered, message)
+	}
+	var named []string
+	for _, key := range s.result.NonDeterministic {
+		named = append(named, objectName(key))
+	}
+	return holds(corev1alpha1.ConditionRendered, corev1alpha1.ReasonNonDeterministic,
+		message+"; every render of the same input is different, by random or time functions, in "+listed(named, ", "))
+}
+
+// renderReason gives the reason of a condition that reports an error of the renderer.
+func renderReason(err error) string {
+	if failed, ok := errors.AsType[*render.Error](err); ok {
+		return failed.Reason
+	}
+	for _, class := range []error{clusterconn.ErrUnreachable, clusterconn.ErrUnauthenticated, clusterconn.ErrForbidden} {
+		if errors.Is(err, class) {
+			return targetReason(err)
+		}
+	}
+	return corev1alpha1.ReasonRenderFailed
+}
+
+// count gives "1 object", "2 objects".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/controllermanager/internal/sources"
+)
+
+// attempts remembers which step of a Release failed with which input, so that events do
+// not repeat it before its backoff is over, and any change of input repeats it at once.
+// What is lost with the process costs one early attempt.
+type attempts struct {
+	mu     sync.Mutex
+	failed map[types.NamespacedName]attempt
+}
+
+// attempt is a failed attempt.
+type attempt struct {
+	step   string
+	inputs [sha256.Size]byte
+	count  int32
+	// due is when the attempt may be repeated; the zero time: not before the input changes.
+	due time.Time
+}
+
+// longestSoon is the longest delay after failures that are likely to pass by themselves.
+const longestSoon = 15 * time.Second
+
+// early tells whether the step must not be repeated with the present input yet, and for
+// how long; 0: until the input changes.
+func (a *attempts) early(s *scope, step string) (remaining time.Duration, early bool) {
+	a.mu.Lock()
+	last, ok := a.failed[s.key]
+	a.mu.Unlock()
+	switch {
+	case !ok || last.step != step || last.inputs != fingerprint(s):
+		return 0, false
+	case last.due.IsZero():
+		return 0, true
+	}
+	remaining = last.due.Sub(s.now)
+	return max(remaining, 0), remaining > 0
+}
+
+func (a *attempts) forget(key types.NamespacedName) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.failed, key)
+}
+
+// countFailure notes a failed attempt and gives how many there were with this input.
+// known is what the status tells of attempts before this process started.
+func (a *attempts) countFailure(s *scope, step string, known int32) int32 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.failed == nil {
+		a.failed = map[types.NamespacedName]attempt{}
+	}
+	inputs := fingerprint(s)
+	last, ok := a.failed[s.key]
+	count := int32(1)
+	switch {
+	case ok && last.step == step && last.inputs == inputs:
+		count = last.count + 1
+	case !ok:
+		count = known + 1
+	}
+	a.failed[s.key] = attempt{step: step, inputs: inputs, count: count}
+	return count
+}
+
+func (a *attempts) setDue(key types.NamespacedName, due time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if last, ok := a.failed[key]; ok {
+		last.due = due
+		a.failed[key] = last
+	}
+}
+
+// countAttempt records the end of a pass among the attempts: how often it failed, and when
+// the next attempt is due.
+func (c *Controller) countAttempt(s *scope, out outcome) {
+	sync := s.sync()
+	switch out.kind {
+	case rests:
+		return
+	case completes, waits:
+		c.attempts.forget(s.key)
+		sync.Attempts, sync.NextRetryAt, sync.LastError = 0, nil, ""
+		return
+	}
+	sync.LastError = shorten(out.message)
+	known := int32(0)
+	if s.before.Sync != nil && s.before.ObservedGeneration == s.release.Generation {
+		known = s.before.Sync.Attempts
+	}
+	if out.stuck {
+		sync.Attempts, sync.NextRetryAt = max(known, 1), nil
+		return
+	}
+	sync.Attempts = c.attempts.countFailure(s, out.step, known)
+	sync.NextRetryAt = nil
+	if limit := retryLimit(s.release); limit >= 0 && sync.Attempts > limit {
+		return
+	}
+	delay := backoff(s.release, sync.Attempts)
+	if out.soon {
+		delay = min(delay, longestSoon)
+	}
+	due := s.now.Add(delay)
+	c.attempts.setDue(s.key, due)
+	sync.NextRetryAt = &metav1.Time{Time: due}
+	s.wakeIn(delay)
+}
+
+// backoff is the delay after so many failed attempts.
+func backoff(release *corev1alpha1.Release, attempts int32) time.Duration {
+	delay, longest := defaultInitialBackoff, defaultMaxBackoff
+	if retry := release.Spec.Sync.Retry; retry != nil {
+		if retry.InitialBackoff != nil && retry.InitialBackoff.Duration > 0 {
+			delay = retry.InitialBackoff.Duration
+		}
+		if retry.MaxBackoff != nil && retry.MaxBackoff.Duration > 0 {
+			longest = retry.MaxBackoff.Duration
+		}
+	}
+	for range attempts - 1 {
+		if delay >= longest/2 {
+			return longest
+		}
+		delay *= 2
+	}
+	return min(delay, longest)
+}
+
+func retryLimit(release *corev1alpha1.Release) int32 {
+	if retry := release.Spec.Sync.Retry; retry != nil && retry.Limit != nil {
+		return *retry.Limit
+	}
+	return -1
+}
+
+// fingerprint is a digest of the input that the pass has found so far. A step that runs
+// again has found the same fields, so that it can compare them with its last attempt.
+func fingerprint(s *scope) [sha256.Size]byte {
+	h := sha256.New()
+	fmt.Fprintln(h, s.release.UID, s.release.Generation, s.request.mark())
+	if s.cluster != nil {
+		fmt.Fprintln(h, "cluster", s.cluster.UID, s.cluster.Generation, readyDigest(s.cluster.Status.Conditions))
+	}
+	if s.source != nil {
+		fmt.Fprintln(h, "source", s.source.GetUID(), s.source.GetGeneration(), readyDigest(sources.Conditions(s.source)))
+	}
+	if s.artifact != nil {
+		fmt.Fprintln(h, "artifact", s.artifact.Digest)
+	}
+	if s.result != nil {
+		fmt.Fprintln(h, "render", s.result.Digest, s.run)
+	} else {
+		fmt.Fprintln(h, "revision", s.revision)
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// readyDigest is what of a Ready condition makes a difference to whoever depends on it.
+func readyDigest(conditions []metav1.Condition) string {
+	ready := meta.FindStatusCondition(conditions, corev1alpha1.ConditionReady)
+	if ready == nil {
+		return ""
+	}
+	return fmt.Sprint(ready.Status, ready.Reason)
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/controllermanager/internal/inventory"
+	"kumodo.io/convoy/controllermanager/internal/sources"
+	"kumodo.io/convoy/fetch"
+	"kumodo.io/convoy/render"
+)
+
+// scope is what the steps of one pass share. Each field says who sets it; everybody else
+// only reads it.
+type scope struct {
+	// key names the Release. Set before the first step.
+	key types.NamespacedName
+	// release is the newest known state, a copy of the pass's own. Its status is the one
+	// under construction: steps write what they found into it, all but the conditions. Its
+	// metadata is replaced when a step writes to the Release.
+	release *corev1alpha1.Release
+	// before is the status with which the pass began. Set before the first step.
+	before *corev1alpha1.ReleaseStatus
+	// inventory is the newest known state, nil when there is none. Set before the first
+	// step and by each write of it (writeEntries).
+	inventory *corev1alpha1.ReleaseInventory
+	// now is the time of the pass. Set before the first step.
+	now time.Time
+	// request is the sync that was asked for and has not been handled yet. Set before the
+	// first step.
+	request request
+
+	// cluster is the Release's target. Set by findCluster.
+	cluster *corev1alpha1.Cluster
+	// target is the connection to it with the Release's identity. Set by connect.
+	target Target
+	// applier writes to the target. Set by connect.
+	applier Applier
+
+	// source is the object that the content comes from; nil when the Release is pinned to a
+	// render. Set by findRevision.
+	source sources.Object
+	// want is what is asked of the fetch coordinator. Set by findRevision.
+	want fetch.Want
+	// revision of the content. Set by findRevision, or by loadPinned.
+	revision string
+	// artifact is the content. Set by fetchArtifact.
+	artifact *fetch.Artifact
+	// result is what is desired in the target. Set by renderObjects, or by loadPinned.
+	result *render.Result
+	// run identifies the runs of hooks that belong to this desired state. Set by decide, and
+	// by findDeleteHooks.
+	run string
+
+	// ahead has the keys of entries that this pass brought into the inventory, and whose
+	// objects it has not tried to create. Written by writeAhead,
+	// startHook and applyBatch.
+	ahead map[string]bool
+
+	// changes counts what the pass did on the target. Written by the steps that apply and
+	// prune.
+	changes changes
+	// pruning names objects whose deletion is under way. Set by prune.
+	pruning []string
+	// notices are events beside those that follow from conditions. Written by any step.
+	notices []notice
+	// wake is the earliest time at which the Release must be looked at without an event, 0:
+	// never. Written by wakeIn.
+	wake time.Duration
+	// finished is true when the Release itself is gone, so that there is no status to write.
+	// Set by dropFinalizer.
+	finished bool
+}
+
+// changes counts objects.
+type changes struct{ created, configured, unchanged, pruned int }
+
+// notice is an event for people.
+type notice struct {
+	warning         bool
+	reason, message string
+}
+
+// wakeIn asks for another pass after d at the latest.
+func (s *scope) wakeIn(d time.Duration) {
+	if d = max(d, time.Second); s.wake == 0 || d < s.wake {
+		s.wake = d
+	}
+}
+
+// entries are those of the inventory, shared and not to be changed.
+func (s *scope) entries() []corev1alpha1.InventoryEntry {
+	if s.inventory == nil {
+		return nil
+	}
+	return s.inventory.Spec.Entries
+}
+
+// objectEntries are the entries of objects, without those of hooks.
+func (s *scope) objectEntries() []corev1alpha1.InventoryEntry {
+	return slices.DeleteFunc(slices.Clone(s.entries()), func(e corev1alpha1.InventoryEntry) bool { return e.Hook != "" })
+}
+
+// unapplied are the objects of the render that were not applied as they are desired, in
+// their order.
+func (s *scope) unapplied() []render.Object {
+	return inventory.Changed(s.entries(), s.result.Objects)
+}
+
+// stale are the entries whose objects are neither rendered nor hooks' any more.
+func (s *scope) stale() []corev1alpha1.InventoryEntry {
+	hooks := slices.Concat(s.result.Hooks, s.result.OtherHooks)
+	return inventory.Stale(s.entries(), inventory.FromObjects(s.result.Objects, hooks))
+}
+
+// sync is the part of the status that tells of attempts; it is made when there is none.
+func (s *scope) sync() *corev1alpha1.SyncStatus {
+	if s.release.Status.Sync == nil {
+		s.release.Status.Sync = &corev1alpha1.SyncStatus{}
+	}
+	return s.release.Status.Sync
+}
+
+// applied is what was last applied as a whole, the zero value when nothing was.
+func (s *scope) applied() corev1alpha1.AppliedStatus {
+	if s.release.Status.Applied == nil {
+		return corev1alpha1.AppliedStatus{}
+	}
+	return *s.release.Status.Applied
+}
+
+// request is a sync that was asked for: the values of the two annotations that have not
+// been handled.
+type request struct{ plain, force string }
+
+// pendingRequest gives what was asked for and has not been handled.
+func pendingRequest(release *corev1alpha1.Release) request {
+	pending := request{
+		plain: release.Annotations[corev1alpha1.AnnotationSyncRequestedAt],
+		force: release.Annotations[corev1alpha1.AnnotationSyncForceRequestedAt],
+	}
+	handled := release.Status.Sync
+	if handled == nil {
+		return pending
+	}
+	if pending.plain == handled.LastHandledAt {
+		pending.plain = ""
+	}
+	if pending.force == handled.LastHandledForceAt {
+		pending.force = ""
+	}
+	return pending
+}
+
+func (r request) pending() bool { return r.plain != "" || r.force != "" }
+
+// mark identifies the request, "" for none.
+func (r request) mark() string {
+	if !r.pending() {
+		return ""
+	}
+	return r.plain + "/" + r.force
+}
+
+// age is how long ago the newest part of the request was made; ok is false when there is
+// none, or none with a time.
+func (r request) age(now time.Time) (age time.Duration, ok bool) {
+	for _, value := range []string{r.plain, r.force} {
+		at, err := time.Parse(time.RFC3339Nano, value)
+		if err != nil {
+			continue
+		}
+		if since := max(now.Sub(at), 0); !ok || since < age {
+			age, ok = since, true
+		}
+	}
+	return age, ok
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/controllermanager/internal/apply"
+	"kumodo.io/convoy/controllermanager/internal/inventory"
+	"kumodo.io/convoy/render"
+)
+
+// stage is the objects that are applied at once.
+type stage struct {
+	number  int32
+	objects []render.Object
+}
+
+// stagesOf gives the stages of a render, which has its objects in order of stage.
+func stagesOf(objects []render.Object) []stage {
+	var stages []stage
+	for _, object := range objects {
+		if len(stages) == 0 || stages[len(stages)-1].number != object.Stage {
+			stages = append(stages, stage{number: object.Stage})
+		}
+		last := &stages[len(stages)-1]
+		last.objects = append(last.objects, object)
+	}
+	return stages
+}
+
+// applyStages applies what differs from what was applied last, stage by stage. A stage
+// that has something to apply begins when the objects of those before it are healthy, all
+// of them, whether or not they changed.
+func (c *Controller) applyStages(ctx context.Context, s *scope) outcome {
+	stages := stagesOf(s.result.Objects)
+	for i, stage := range stages {
+		due := inventory.Changed(s.entries(), stage.objects)
+		if len(due) == 0 {
+			continue
+		}
+		for _, before := range stages[:i] {
+			if out := s.awaitHealthy(before.objects, fmt.Sprintf("stage %d", before.number), corev1alpha1.ReasonWaitingForStage); out.kind != proceeds {
+				return out
+			}
+		}
+		if out := c.applyBatch(ctx, s, due); out.kind != proceeds {
+			return out
+		}
+	}
+	return next()
+}
+
+// applyBatch applies objects at once and records in the inventory which of them are as
+// desired now.
+func (c *Controller) applyBatch(ctx context.Context, s *scope, objects []render.Object) outcome {
+	results := s.applier.Apply(ctx, objects)
+	var applied []corev1alpha1.InventoryEntry
+	var failed []apply.Result
+	for i, result := range results {
+		if !identityRefused(result.Err) {
+			delete(s.ahead, inventory.KeyOf(result.Key))
+		}
+		if result.Err != nil {
+			failed = append(failed, result)
+			continue
+		}
+		s.changes.note(result.Action)
+		applied = append(applied, entryOf(objects[i], result, ""))
+	}
+	if len(applied) > 0 {
+		if err := c.writeEntries(ctx, s, inventory.Record(s.entries(), applied...), ""); err != nil {
+			return abort(err)
+		}
+	}
+	if len(failed) > 0 {
+		if err := c.takeBack(ctx, s, failed); err != nil {
+			return abort(err)
+		}
+		c.noticeUnreachable(s, failed[0].Err)
+		return failedObjects(failed, len(objects))
+	}
+	return next()
+}
+
+// entryOf is the entry of an object that was applied.
+func entryOf(object render.Object, result apply.Result, hook string) corev1alpha1.InventoryEntry {
+	return corev1alpha1.InventoryEntry{
+		ObjectKey: object.Key(), UID: result.UID, Digest: object.Digest,
+		Stage: object.Stage, Hook: hook, Keep: object.Keep,
+	}
+}
+
+func failedObjects(failed []apply.Result, total int) outcome {
+	var texts []string
+	for _, result := range failed {
+		texts = append(texts, fmt.Sprintf("%s: %v", objectName(result.Key), result.Err))
+	}
+	out := fail(corev1alpha1.ConditionApplied, apply.Reason(failed[0].Err), failed[0].Err)
+	out.soon = !slices.ContainsFunc(failed, func(result apply.Result) bool { return !apply.Retryable(result.Err) })
+	out.message = listed(texts, "; ")
+	if total > 1 {
+		out.message = fmt.Sprintf("%d of %s failed: %s", len(failed), count(total, "object"), out.message)
+	}
+	return out
+}
+
+func (n *changes) note(action apply.Action) {
+	switch action {
+	case apply.Created, apply.Recreated:
+		n.created++
+	case apply.Configured:
+		n.configured++
+	default:
+		n.unchanged++
+	}
+}
+
+// awaitHealthy waits until the given objects are healthy, as the inventory's status tells
+// for its present generation. what names them in the message.
+func (s *scope) awaitHealthy(objects []render.Object, what, reason string) outcome {
+	objects = slices.DeleteFunc(slices.Clone(objects), func(object render.Object) bool {
+		return apply.Passive(schema.GroupKind{Group: object.Key().Group, Kind: object.Key().Kind})
+	})
+	if len(objects) == 0 {
+		return next()
+	}
+	if !s.healthIsCurrent() {
+		s.overdue()
+		return waitUnderWay(reason, fmt.Sprintf("%s: waiting for the health of %s", what, count(len(objects), "object")), 0)
+	}
+	health := s.healthByKey()
+	var ill []ailment
+	for _, object := range objects {
+		if a := ailmentOf(object.Key(), health[inventory.KeyOf(object.Key())]); a.severity > 0 {
+			ill = append(ill, a)
+		}
+	}
+	if len(ill) == 0 {
+		return next()
+	}
+	if s.overdue() {
+		return waitUnderWay(corev1alpha1.ReasonHealthTimeout,
+			fmt.Sprintf("%s is not healthy after %s: %s", what, timeout(s.release), ailments(ill)), 0)
+	}
+	return waitUnderWay(reason, fmt.Sprintf("waiting for %s: %s", what, ailments(ill)), 0)
+}

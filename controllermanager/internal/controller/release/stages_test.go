@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/render"
+)
+
+// stagedWorld has a Release of two stages of which the first was just applied.
+func stagedWorld(t *testing.T) *world {
+	w := newWorld(t, newRelease())
+	w.source.offers("main@1", objectOf("Deployment", "db", -1, "d1"), objectOf("Deployment", "app", 0, "a1"))
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply db"}))
+	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("False WaitingForStage"))
+	return w
+}
+
+func TestNextStageWaitsForHealth(t *testing.T) {
+	tests := []struct {
+		name  string
+		given func(w *world)
+		want  []string
+	}{
+		{"no health yet", func(*world) {}, nil},
+		{"progressing", func(w *world) { w.observe(health("db", corev1alpha1.HealthProgressing, "1 of 2")) }, nil},
+		{"degraded", func(w *world) { w.observe(health("db", corev1alpha1.HealthDegraded, "crashes")) }, nil},
+		{"missing", func(w *world) { w.observe(health("db", corev1alpha1.HealthMissing, "")) }, nil},
+		{"unknown", func(w *world) { w.observe(health("db", corev1alpha1.HealthUnknown, "")) }, nil},
+		{"healthy", func(w *world) { w.observe() }, []string{"apply app"}},
+		{"suspended on purpose", func(w *world) { w.observe(health("db", corev1alpha1.HealthSuspended, "")) }, []string{"apply app"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := stagedWorld(t)
+			tt.given(w)
+			w.pass()
+			w.Expect(w.target.takeCalls()).To(Equal(tt.want))
+		})
+	}
+}
+
+func TestHealthOfAnOlderInventoryDoesNotCount(t *testing.T) {
+	w := newWorld(t, newRelease())
+	w.source.offers("main@1", objectOf("Deployment", "db", -1, "d1"), objectOf("Deployment", "app", 0, "a1"))
+	w.target.onApply = func() {
+		if w.inventory().Generation == 1 {
+			w.observe() // before the outcome of the first stage is written
+		}
+	}
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply db"}))
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(BeEmpty())
+}
+
+func TestStageMessages(t *testing.T) {
+	w := stagedWorld(t)
+	w.Expect(w.message(corev1alpha1.ConditionApplied)).To(Equal("stage -1: waiting for the health of 1 object"))
+	w.observe(health("db", corev1alpha1.HealthDegraded, "container crashes"))
+	result := w.pass()
+	w.Expect(w.message(corev1alpha1.ConditionApplied)).To(Equal("waiting for stage -1: Deployment ns/db is degraded: container crashes"))
+	w.Expect(result.RequeueAfter).To(BeNumerically("<=", defaultTimeout+time.Second))
+
+	w.clock.SetTime(w.clock.Now().Add(defaultTimeout))
+	w.pass()
+	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("False HealthTimeout"))
+	w.Expect(w.message(corev1alpha1.ConditionApplied)).To(HavePrefix("stage -1 is not healthy after 5m0s: Deployment ns/db is degraded"))
+}
+
+func TestPassiveKindsAreNotWaitedFor(t *testing.T) {
+	w := newWorld(t, newRelease())
+	w.source.offers("main@1", objectOf("ConfigMap", "settings", -1, "s1"), objectOf("Deployment", "app", 0, "a1"))
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply settings", "apply app"}))
+}
+
+func TestUnchangedStagesAreNotWaitedForWithoutNeed(t *testing.T) {
+	w := stagedWorld(t)
+	w.observe()
+	w.pass()
+	w.observe()
+	w.pass()
+	w.target.takeCalls()
+	w.source.offers("main@2", objectOf("Deployment", "db", -1, "d2"), objectOf("Deployment", "app", 0, "a1"))
+	w.pass()
+	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("True Applied"), "no later stage has anything to apply")
+}
+
+func TestNewRevisionSupersedesAStuckStage(t *testing.T) {
+	w := stagedWorld(t)
+	w.observe(health("db", corev1alpha1.HealthDegraded, "crashes"))
+	w.pass()
+	w.clock.SetTime(w.clock.Now().Add(time.Minute))
+	w.source.offers("main@2", objectOf("Deployment", "db", -1, "d2"), objectOf("Deployment", "app", 0, "a2"))
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply db"}))
+	w.Expect(w.release().Status.Sync.StartedAt.Time.Equal(w.clock.Now())).To(BeTrue(), "its time begins anew")
+	w.observe()
+	w.clock.SetTime(w.clock.Now().Add(time.Second))
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply app"}))
+	w.Expect(w.release().Status.Applied.Revision).To(Equal("main@2"))
+	w.Expect(w.release().Status.Sync).To(BeNil())
+	w.Expect(w.events()).To(ContainElement("Normal Applied main@2 applied: 2 objects"))
+}
+
+func TestDiedBetweenStages(t *testing.T) {
+	w := stagedWorld(t)
+	w.observe()
+	reborn := newController(w.config)
+	reborn.Controller = w.Controller.Controller
+	w.Controller = reborn
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply app"}), "the first stage is not sent again")
+}
+
+func TestHealthyCondition(t *testing.T) {
+	objects := []render.Object{objectOf("Deployment", "a", 0, "1"), objectOf("Deployment", "b", 0, "1"), objectOf("ConfigMap", "c", 0, "1")}
+	tests := []struct {
+		name    string
+		given   []corev1alpha1.ObjectHealth
+		later   time.Duration
+		want    string
+		message string
+		outcome corev1alpha1.HistoryOutcome
+	}{
+		{"all healthy", nil, 0, "True Healthy", "3 objects are healthy", corev1alpha1.OutcomeHealthy},
+		{"one suspended", []corev1alpha1.ObjectHealth{health("a", corev1alpha1.HealthSuspended, "")}, 0,
+			"True Healthy", "2 objects are healthy, 1 suspended", corev1alpha1.OutcomeHealthy},
+		{"one progressing", []corev1alpha1.ObjectHealth{health("a", corev1alpha1.HealthProgressing, "1 of 2")}, 0,
+			"False Progressing", "1 of 3 objects are not healthy: Deployment ns/a is progressing: 1 of 2", corev1alpha1.OutcomeApplied},
+		{"one progressing for too long", []corev1alpha1.ObjectHealth{health("a", corev1alpha1.HealthProgressing, "1 of 2")}, defaultTimeout,
+			"False HealthTimeout", "after 5m0s 1 of 3 objects are not healthy: Deployment ns/a is progressing: 1 of 2", corev1alpha1.OutcomeFailed},
+		{"the worst first", []corev1alpha1.ObjectHealth{health("a", corev1alpha1.HealthProgressing, ""), health("b", corev1alpha1.HealthDegraded, "crashes")}, 0,
+			"False Degraded", "2 of 3 objects are not healthy: Deployment ns/b is degraded: crashes; Deployment ns/a is progressing", corev1alpha1.OutcomeApplied},
+		{"degraded for too long", []corev1alpha1.ObjectHealth{health("b", corev1alpha1.HealthDegraded, "")}, defaultTimeout,
+			"False Degraded", "1 of 3 objects are not healthy: Deployment ns/b is degraded", corev1alpha1.OutcomeFailed},
+		{"one missing", []corev1alpha1.ObjectHealth{health("c", corev1alpha1.HealthMissing, "")}, 0,
+			"False Degraded", "1 of 3 objects are not healthy: ConfigMap ns/c is missing", corev1alpha1.OutcomeApplied},
+		{"one unknown", []corev1alpha1.ObjectHealth{health("c", corev1alpha1.HealthUnknown, "no answer")}, defaultTimeout,
+			"Unknown Unknown", "1 of 3 objects are not healthy: ConfigMap ns/c is unknown: no answer", corev1alpha1.OutcomeApplied},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, newRelease())
+			w.source.offers("main@1", objects...)
+			w.pass()
+			w.observe(tt.given...)
+			w.clock.SetTime(w.clock.Now().Add(tt.later))
+			w.pass()
+			w.Expect(w.condition(corev1alpha1.ConditionHealthy)).To(Equal(tt.want))
+			w.Expect(w.message(corev1alpha1.ConditionHealthy)).To(Equal(tt.message))
+			w.Expect(w.release().Status.History[0].Outcome).To(Equal(tt.outcome))
+			w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("True Applied"), "health does not undo what was applied")
+		})
+	}
+}
+
+func TestUnhealthyDoesNotStopANewRevision(t *testing.T) {
+	w := newWorld(t, newRelease())
+	w.source.offers("main@1", objectOf("Deployment", "a", 0, "1"))
+	w.pass()
+	w.observe(health("a", corev1alpha1.HealthDegraded, "crashes"))
+	w.pass()
+	w.target.takeCalls()
+	w.source.offers("main@2", objectOf("Deployment", "a", 0, "2"))
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply a"}))
+	w.Expect(w.release().Status.History).To(HaveExactElements(
+		HaveField("Outcome", corev1alpha1.OutcomeApplied), HaveField("Outcome", corev1alpha1.OutcomeSuperseded)))
+}

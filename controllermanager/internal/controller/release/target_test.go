@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/controllermanager/internal/apply"
+	"kumodo.io/convoy/render"
+)
+
+// target is a target cluster and the applier of it: it has objects by name and says what
+// was done with them.
+type target struct {
+	dynamic *dynamicfake.FakeDynamicClient
+	// connectErr is the error of connecting.
+	connectErr error
+	// uids of what is there, by kind and name, and how many were given out.
+	uids   map[string]types.UID
+	issued int
+	// failures are the errors of applying or pruning objects, by name.
+	failures map[string]error
+	// lingering objects take time to be deleted.
+	lingering map[string]bool
+	// validateErr is the error of validation.
+	validateErr error
+	// calls are what was done, in order: "apply a", "prune b".
+	calls []string
+	// onApply is called before objects are applied.
+	onApply func()
+}
+
+func newTarget() *target {
+	scheme := runtime.NewScheme()
+	return &target{
+		dynamic: dynamicfake.NewSimpleDynamicClient(scheme), uids: map[string]types.UID{},
+		failures: map[string]error{}, lingering: map[string]bool{},
+	}
+}
+
+func (t *target) ConnectRelease(context.Context, *corev1alpha1.Cluster, *corev1alpha1.Release) (Target, error) {
+	if t.connectErr != nil {
+		return nil, t.connectErr
+	}
+	return t, nil
+}
+
+func (t *target) Dynamic() dynamic.Interface { return t.dynamic }
+func (t *target) Invalidate()                {}
+
+func (t *target) Mapping(_ context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	resource, _ := meta.UnsafeGuessKindToResource(gvk)
+	return &meta.RESTMapping{Resource: resource, GroupVersionKind: gvk, Scope: meta.RESTScopeNamespace}, nil
+}
+
+func (t *target) Namespaced(context.Context, schema.GroupVersionKind) (bool, error) { return true, nil }
+
+func (t *target) Capabilities(context.Context) (string, []string, error) { return "v1.37.2", nil, nil }
+
+func (t *target) Validate(context.Context, []render.Object) error { return t.validateErr }
+
+func (t *target) Apply(ctx context.Context, objects []render.Object) []apply.Result {
+	if t.onApply != nil {
+		t.onApply()
+	}
+	var results []apply.Result
+	for _, object := range objects {
+		name := object.Object.GetName()
+		t.calls = append(t.calls, "apply "+name)
+		result := apply.Result{Key: object.Key(), Digest: object.Digest, Err: t.failures[name]}
+		if result.Err == nil {
+			result.UID, result.Action = t.put(ctx, object)
+		}
+		results = append(results, result)
+	}
+	return results
+}
+
+func (t *target) put(ctx context.Context, object render.Object) (types.UID, apply.Action) {
+	name := object.Object.GetName()
+	mapping, _ := t.Mapping(ctx, object.Object.GroupVersionKind())
+	client := t.dynamic.Resource(mapping.Resource).Namespace(object.Object.GetNamespace())
+	live := object.Object.DeepCopy()
+	if uid, ok := t.uids[name]; ok {
+		live.SetUID(uid)
+		if _, err := client.Update(ctx, live, metav1.UpdateOptions{}); err != nil {
+			panic(err)
+		}
+		return uid, apply.Configured
+	}
+	t.issued++
+	uid := types.UID(fmt.Sprintf("%s-%d", name, t.issued))
+	t.uids[name] = uid
+	live.SetUID(uid)
+	if _, err := client.Create(ctx, live, metav1.CreateOptions{}); err != nil {
+		panic(err)
+	}
+	return uid, apply.Created
+}
+
+func (t *target) Prune(ctx context.Context, entries []corev1alpha1.InventoryEntry) []apply.PruneResult {
+	return t.remove("prune", entries, func(entry corev1alpha1.InventoryEntry, result *apply.PruneResult) {
+		switch {
+		case t.lingering[entry.Name]:
+		case entry.Keep:
+			result.Kept, result.Message = true, "kept, as its source asked"
+		default:
+			result.Gone = true
+			mapping, _ := t.Mapping(ctx, kindOf(entry.ObjectKey))
+			_ = t.dynamic.Resource(mapping.Resource).Namespace(entry.Namespace).Delete(ctx, entry.Name, metav1.DeleteOptions{})
+			delete(t.uids, entry.Name)
+		}
+	})
+}
+
+func (t *target) Orphan(_ context.Context, entries []corev1alpha1.InventoryEntry) []apply.PruneResult {
+	return t.remove("orphan", entries, func(_ corev1alpha1.InventoryEntry, result *apply.PruneResult) { result.Kept = true })
+}
+
+func (t *target) remove(verb string, entries []corev1alpha1.InventoryEntry, do func(corev1alpha1.InventoryEntry, *apply.PruneResult)) []apply.PruneResult {
+	var results []apply.PruneResult
+	for _, entry := range entries {
+		t.calls = append(t.calls, verb+" "+entry.Name)
+		result := apply.PruneResult{Entry: entry, Err: t.failures[entry.Name]}
+		if result.Err == nil {
+			do(entry, &result)
+		}
+		results = append(results, result)
+	}
+	return results
+}
+
+// names of the objects that are there.
+func (t *target) names() []string { return slices.Sorted(maps.Keys(t.uids)) }
+
+// takeCalls gives the calls since the last time.
+func (t *target) takeCalls() []string {
+	calls := t.calls
+	t.calls = nil
+	return calls
+}
+
+// objectOf makes a rendered object of a core or batch kind in namespace "ns".
+func objectOf(kind, name string, stage int32, digest string) render.Object {
+	version := "v1"
+	switch kind {
+	case "Job":
+		version = "batch/v1"
+	case "Deployment":
+		version = "apps/v1"
+	}
+	return render.Object{
+		Object: &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": version, "kind": kind, "metadata": map[string]any{"namespace": "ns", "name": name},
+		}},
+		Stage: stage, Digest: digest, Origin: name + ".yaml",
+	}
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+
+	"kumodo.io/convoy/controllermanager/internal/sources"
+	"kumodo.io/convoy/fetch"
+	"kumodo.io/convoy/internal/controller/base"
+)
+
+// Checker asks sources.
+type Checker interface {
+	Check(ctx context.Context, namespace string, source runtime.Object) (fetch.CheckResult, error)
+}
+
+// Config is what the controllers of sources work with.
+type Config struct {
+	// Checker asks sources.
+	Checker Checker
+	// Recorder takes events for people.
+	Recorder record.EventRecorder
+	// Clock is the time.
+	Clock clock.PassiveClock
+	// Harness has the settings of the work queue; name and reconciler are the controller's.
+	Harness base.Options[types.NamespacedName]
+}
+
+// Kind says how a controller deals with one kind of source.
+type Kind[T sources.Object] struct {
+	// Name of the controller in logs and metrics.
+	Name string
+	// Informer of the objects.
+	Informer cache.SharedIndexInformer
+	// Settings gives what the spec says of checks.
+	Settings func(source T) Settings
+	// Status gives access to the common part of an object's status.
+	Status func(source T) Status
+	// Learn writes what a check found into the status.
+	Learn func(source T, result fetch.CheckResult)
+	// Copy gives a deep copy.
+	Copy func(source T) T
+	// Update writes the status.
+	Update func(ctx context.Context, source T) (T, error)
+}
+
+// Settings are what the spec of a source says of checks.
+type Settings struct {
+	// Interval between checks; nil or 0 means 10 minutes.
+	Interval *metav1.Duration
+	// Suspend stops checks.
+	Suspend bool
+}
+
+// Status points into the common part of the status of a source.
+type Status struct {
+	ObservedGeneration *int64
+	Conditions         *[]metav1.Condition
+	LastCheckTime      **metav1.Time
+}
+
+// Controller checks the sources of one kind. Its key is the name of the object.
+type Controller[T sources.Object] struct {
+	*base.Controller[types.NamespacedName]
+	config Config
+	kind   Kind[T]
+
+	mu     sync.Mutex
+	checks map[types.NamespacedName]check
+}
+
+// check is the last check of a source by this process.
+type check struct {
+	uid        types.UID
+	generation int64
+	at         time.Time
+	// failures in a row.
+	failures int
+}
+
+// New makes a controller and registers its event handler. It must be called before the
+// informer starts.
+func New[T sources.Object](config Config, kind Kind[T]) (*Controller[T], error) {
+	c := &Controller[T]{config: config, kind: kind, checks: map[types.NamespacedName]check{}}
+	harness := config.Harness
+	harness.Name, harness.Reconciler = kind.Name, c
+	c.Controller = base.New(harness)
+	_, err := kind.Informer.AddEventHandler(base.Handler(c, base.Events[T, types.NamespacedName]{
+		Keys: base.Single(nameOf[T]),
+		Changed: func(old, source T) bool {
+			return old.GetUID() != source.GetUID() || old.GetGeneration() != source.GetGeneration()
+		},
+	}))
+	if err != nil {
+		return nil, fmt.Errorf("%s controller: %w", kind.Name, err)
+	}
+	return c, nil
+}
+
+// EnqueueShard enqueues every source that the given function owns, after a change of what
+// this process owns.
+func (c *Controller[T]) EnqueueShard(owned func(key types.NamespacedName) bool) {
+	for _, object := range c.kind.Informer.GetStore().List() {
+		if source, ok := object.(T); ok && owned(nameOf(source)) {
+			c.Enqueue(nameOf(source), base.PriorityResync)
+		}
+	}
+}
+
+func nameOf[T sources.Object](source T) types.NamespacedName {
+	return types.NamespacedName{Namespace: source.GetNamespace(), Name: source.GetName()}
+}

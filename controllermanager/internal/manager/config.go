@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package manager puts convoy-controller-manager together and runs it.
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"filippo.io/age"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"kumodo.io/convoy/client/clientset/versioned"
+	"kumodo.io/convoy/controllermanager/internal/options"
+	"kumodo.io/convoy/internal/process"
+	"kumodo.io/convoy/render/store"
+)
+
+// component is the name of the process to servers, leaseComponent that of its Leases.
+const (
+	component      = "convoy-controller-manager"
+	leaseComponent = "convoy-cm"
+)
+
+// Config is what the flags say, with clients made.
+type Config struct {
+	options *options.Options
+	rest    *rest.Config
+	convoy  versioned.Interface
+	kube    kubernetes.Interface
+}
+
+// NewConfig makes the clients of the host cluster.
+func NewConfig(o *options.Options) (*Config, error) {
+	restConfig, err := o.Process.RESTConfig(component)
+	if err != nil {
+		return nil, err
+	}
+	convoy, err := versioned.NewForConfig(restConfig)
+	if err != nil {
+		return nil, fmt.Errorf("client of the convoy API: %w", err)
+	}
+	kube, err := kubernetes.NewForConfig(process.BuiltIn(restConfig))
+	if err != nil {
+		return nil, fmt.Errorf("client of the host cluster: %w", err)
+	}
+	return &Config{options: o, rest: restConfig, convoy: convoy, kube: kube}, nil
+}
+
+// CompletedConfig is a Config with all that must be asked or opened first.
+type CompletedConfig struct {
+	*Config
+	installation string
+	store        *store.Store
+	registry     *prometheus.Registry
+}
+
+// Complete learns the installation's name and opens the render store.
+func (c *Config) Complete(ctx context.Context) (*CompletedConfig, error) {
+	completed := &CompletedConfig{Config: c, registry: prometheus.NewRegistry()}
+	completed.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	var err error
+	if completed.installation, err = process.Installation(ctx, c.kube, c.options.Process.Installation); err != nil {
+		return nil, err
+	}
+	completed.store, err = openStore(ctx, c.options.RenderStore)
+	return completed, err
+}
+
+// openStore gives nil when there is no store.
+func openStore(ctx context.Context, o *options.RenderStore) (*store.Store, error) {
+	if o.URL == "" {
+		return nil, nil
+	}
+	settings := store.Options{AllowPlaintextSecrets: o.AllowPlaintextSecrets}
+	for _, recipient := range o.Recipients {
+		parsed, err := age.ParseX25519Recipient(recipient)
+		if err != nil {
+			return nil, fmt.Errorf("--render-store-recipient: %w", err)
+		}
+		settings.Recipients = append(settings.Recipients, parsed)
+	}
+	for _, file := range o.IdentityFiles {
+		identities, err := readIdentities(file)
+		if err != nil {
+			return nil, fmt.Errorf("--render-store-identity-file: %w", err)
+		}
+		settings.Identities = append(settings.Identities, identities...)
+	}
+	opened, err := store.Open(ctx, o.URL, settings)
+	if err != nil {
+		return nil, fmt.Errorf("--render-store-url: %w", err)
+	}
+	return opened, nil
+}
+
+// readIdentities reads age identities; what is in the file shows in no error.
+func readIdentities(file string) ([]age.Identity, error) {
+	opened, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	identities, err := age.ParseIdentities(opened)
+	if err := errors.Join(err, opened.Close()); err != nil {
+		return nil, fmt.Errorf("%s holds no age identities", file)
+	}
+	return identities, nil
+}

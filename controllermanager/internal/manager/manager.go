@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"kumodo.io/convoy/client/clientset/versioned/scheme"
+	"kumodo.io/convoy/clusterconn"
+	"kumodo.io/convoy/controllermanager/internal/controller/cluster"
+	"kumodo.io/convoy/controllermanager/internal/controller/gitrepository"
+	"kumodo.io/convoy/controllermanager/internal/controller/helmregistry"
+	"kumodo.io/convoy/controllermanager/internal/controller/ociregistry"
+	"kumodo.io/convoy/controllermanager/internal/controller/release"
+	"kumodo.io/convoy/controllermanager/internal/controller/source"
+	"kumodo.io/convoy/controllermanager/internal/sources"
+	"kumodo.io/convoy/fetch"
+	"kumodo.io/convoy/internal/controller/base"
+	"kumodo.io/convoy/internal/process"
+	"kumodo.io/convoy/internal/references"
+	"kumodo.io/convoy/internal/shard"
+	"kumodo.io/convoy/render"
+)
+
+// Manager is convoy-controller-manager, put together.
+type Manager struct {
+	config    *CompletedConfig
+	informers *informers
+	shards    *shard.Manager
+	events    record.EventBroadcaster
+	recorder  record.EventRecorder
+	synced    atomic.Bool
+
+	clusters        *cluster.Controller
+	releases        *release.Controller
+	gitRepositories *gitrepository.Controller
+	helmRegistries  *helmregistry.Controller
+	ociRegistries   *ociregistry.Controller
+}
+
+// New puts the parts together. Nothing is sent to any server before Run.
+func (c *CompletedConfig) New() (*Manager, error) {
+	m := &Manager{config: c, informers: newInformers(c.convoy, c.options.Process.Resync)}
+	var err error
+	if m.shards, err = shard.NewManager(shard.Options{
+		Client: c.kube, Namespace: c.options.Process.Namespace, Component: leaseComponent,
+		Identity: process.Identity(), Shards: c.options.Process.Shards, Registerer: c.registry,
+	}); err != nil {
+		return nil, err
+	}
+	m.events = record.NewBroadcaster()
+	m.recorder = m.events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
+	return m, m.build()
+}
+
+// build makes the five controllers.
+func (m *Manager) build() error {
+	c := m.config
+	reader := &references.Reader{Client: c.kube}
+	connections := clusterconn.New(clusterconn.Options{InCluster: c.rest, Secrets: reader, UserAgent: component + "/" + process.Version})
+	coordinator := fetch.New(fetch.Options{
+		Secrets: reader, AllowFileSources: c.options.Fetch.AllowFileSources,
+		CacheBytes: c.options.Fetch.CacheBytes, MaxConcurrent: c.options.Fetch.Concurrency,
+	})
+	return errors.Join(
+		m.buildClusters(connections),
+		m.buildSources(coordinator),
+		m.buildReleases(reader, connections, coordinator),
+	)
+}
+
+func (m *Manager) buildClusters(connections *clusterconn.Connector) (err error) {
+	m.clusters, err = cluster.New(cluster.Config{
+		Client: m.config.convoy, Clusters: m.informers.clusters, Releases: m.informers.releases,
+		Prober: prober{connections}, Recorder: m.recorder, Clock: clock.RealClock{},
+		Harness: m.harness("Cluster", m.ownsCluster),
+	})
+	return err
+}
+
+func (m *Manager) buildSources(coordinator *fetch.Coordinator) error {
+	config := func(kind string) source.Config {
+		return source.Config{
+			Checker: coordinator, Recorder: m.recorder, Clock: clock.RealClock{}, Harness: m.harness(kind, m.ownsSource(kind)),
+		}
+	}
+	var errs [3]error
+	m.gitRepositories, errs[0] = gitrepository.New(config(sources.KindGitRepository), m.config.convoy, m.informers.gitRepositories)
+	m.helmRegistries, errs[1] = helmregistry.New(config(sources.KindHelmRegistry), m.config.convoy, m.informers.helmRegistries)
+	m.ociRegistries, errs[2] = ociregistry.New(config(sources.KindOCIRegistry), m.config.convoy, m.informers.ociRegistries)
+	return errors.Join(errs[:]...)
+}
+
+func (m *Manager) buildReleases(reader *references.Reader, connections *clusterconn.Connector, coordinator *fetch.Coordinator) (err error) {
+	config := release.Config{
+		Client: m.config.convoy, Namespaces: namespaces{m.config.kube},
+		Releases: m.informers.releases, Inventories: m.informers.inventories, Clusters: m.informers.clusters,
+		GitRepositories: m.informers.gitRepositories, HelmRegistries: m.informers.helmRegistries, OCIRegistries: m.informers.ociRegistries,
+		Sources: m.informers.sources(), Fetcher: coordinator, HostReader: reader,
+		Connector: connector{connections}, Renderer: render.New(render.Options{}),
+		NewApplier: newApplier(m.config.installation, m.config.options.Apply.Concurrency),
+		Probe:      m.clusters.ProbeNow, Recorder: m.recorder, Clock: clock.RealClock{},
+		Harness: m.harness("Release", m.ownsRelease),
+	}
+	if m.config.store != nil {
+		config.Renders = m.config.store
+	}
+	config.Harness.GroupOf = func(key types.NamespacedName) string { return m.releases.Cluster(key) }
+	config.Harness.GroupLimit = m.config.options.Apply.ClusterConcurrency
+	m.releases, err = release.New(config)
+	return err
+}
+
+// harness gives the settings of the work queue of one kind.
+func (m *Manager) harness(kind string, owned func(types.NamespacedName) bool) base.Options[types.NamespacedName] {
+	return base.Options[types.NamespacedName]{
+		Workers: m.config.options.Process.Workers, InitialBackoff: time.Second, MaxBackoff: time.Minute,
+		Owned: owned, Registerer: m.config.registry,
+		KeyLog: func(key types.NamespacedName) []any { return []any{kind, klog.KRef(key.Namespace, key.Name)} },
+	}
+}
+
+// Run works until ctx ends, then ends what is under way.
+func (m *Manager) Run(ctx context.Context) error {
+	o := m.config.options.Process
+	endpoints := process.NewEndpoints(o.MetricsAddr, m.config.registry)
+	endpoints.AddReadyCheck("caches", func(context.Context) error {
+		if m.synced.Load() {
+			return nil
+		}
+		return errors.New("the caches have not caught up with the host cluster")
+	})
+	endpoints.AddReadyCheck("sharding", m.shards.Check)
+	return process.RunAll(ctx, o.GracePeriod,
+		process.Runnable{Name: "endpoints", Run: endpoints.Run},
+		process.Runnable{Name: "controllers", Run: m.work},
+	)
+}
+
+// work waits for the caches and runs the controllers.
+func (m *Manager) work(ctx context.Context) error {
+	m.events.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: m.config.kube.CoreV1().Events("")})
+	defer m.events.Shutdown()
+	if err := m.informers.start(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	m.synced.Store(true)
+	m.shards.Subscribe(m.ownershipChanged(ctx))
+	err := process.RunAll(ctx, m.config.options.Process.GracePeriod,
+		process.Runnable{Name: "sharding", Run: m.shards.Run},
+		process.Runnable{Name: "clusters", Run: m.clusters.Run},
+		process.Runnable{Name: "releases", Run: m.releases.Run},
+		process.Runnable{Name: "gitrepositories", Run: m.gitRepositories.Run},
+		process.Runnable{Name: "helmregistries", Run: m.helmRegistries.Run},
+		process.Runnable{Name: "ociregistries", Run: m.ociRegistries.Run},
+	)
+	m.informers.factory.Shutdown()
+	return err
+}

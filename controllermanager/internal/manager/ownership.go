@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/controllermanager/internal/sources"
+	"kumodo.io/convoy/internal/shard"
+)
+
+// queue is what a change of ownership does with a controller.
+type queue interface {
+	Name() string
+	DropUnowned(ctx context.Context) error
+}
+
+// ownsCluster tells whether this process works on a Cluster.
+func (m *Manager) ownsCluster(key types.NamespacedName) bool {
+	return m.shards.OwnsKey(shard.ClusterKey(key.Namespace, key.Name))
+}
+
+// ownsRelease tells whether this process works on a Release. One that is gone from the
+// cache is: what is remembered of it must go too.
+func (m *Manager) ownsRelease(key types.NamespacedName) bool {
+	object, exists, err := m.informers.releases.GetStore().GetByKey(key.String())
+	if err != nil || !exists {
+		return true
+	}
+	release, ok := object.(*corev1alpha1.Release)
+	return ok && m.ownsCachedRelease(release)
+}
+
+func (m *Manager) ownsCachedRelease(release *corev1alpha1.Release) bool {
+	return m.shards.OwnsKey(shard.ReleaseKey(release.Namespace, release.Spec.ClusterRef.Name))
+}
+
+// ownsSource gives what tells whether this process works on a source of a kind.
+func (m *Manager) ownsSource(kind string) func(types.NamespacedName) bool {
+	return func(key types.NamespacedName) bool {
+		return m.shards.OwnsKey(shard.SourceKey(kind, key.Namespace, key.Name))
+	}
+}
+
+// ownershipChanged cuts off the work on lost shards and takes up everything owned when
+// shards were gained.
+func (m *Manager) ownershipChanged(ctx context.Context) func(gained, lost []int) {
+	return func(gained, lost []int) {
+		if len(lost) > 0 {
+			for _, queue := range []queue{m.clusters, m.releases, m.gitRepositories, m.helmRegistries, m.ociRegistries} {
+				if err := queue.DropUnowned(ctx); err != nil {
+					klog.FromContext(ctx).Info("Work on lost shards did not end", "controller", queue.Name(), "err", err)
+				}
+			}
+		}
+		if len(gained) > 0 {
+			m.enqueueOwned()
+		}
+	}
+}
+
+// enqueueOwned enqueues every owned object of all five controllers.
+func (m *Manager) enqueueOwned() {
+	m.clusters.EnqueueShard(m.ownsCluster)
+	m.releases.EnqueueShard(m.ownsCachedRelease)
+	m.gitRepositories.EnqueueShard(m.ownsSource(sources.KindGitRepository))
+	m.helmRegistries.EnqueueShard(m.ownsSource(sources.KindHelmRegistry))
+	m.ociRegistries.EnqueueShard(m.ownsSource(sources.KindOCIRegistry))
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/clusterconn"
+	"kumodo.io/convoy/controllermanager/internal/apply"
+	"kumodo.io/convoy/controllermanager/internal/controller/cluster"
+	"kumodo.io/convoy/controllermanager/internal/controller/release"
+)
+
+// connector gives the Release controller its connections.
+type connector struct{ *clusterconn.Connector }
+
+func (c connector) ConnectRelease(ctx context.Context, target *corev1alpha1.Cluster, r *corev1alpha1.Release) (release.Target, error) {
+	connection, err := c.Connector.ConnectRelease(ctx, target, r)
+	if err != nil {
+		return nil, err
+	}
+	return connection, nil
+}
+
+// prober asks clusters for the Cluster controller.
+type prober struct{ *clusterconn.Connector }
+
+func (p prober) Probe(ctx context.Context, target *corev1alpha1.Cluster) (cluster.Report, error) {
+	connection, err := p.Connect(ctx, target)
+	if err != nil {
+		return cluster.Report{}, err
+	}
+	version, err := connection.Probe(ctx)
+	return cluster.Report{Version: version, Server: connection.Server()}, err
+}
+
+// newApplier gives what makes the applier of a pass.
+func newApplier(installation string, concurrency int) func(release.Target, *corev1alpha1.Release, []corev1alpha1.InventoryEntry, bool) release.Applier {
+	return func(target release.Target, r *corev1alpha1.Release, entries []corev1alpha1.InventoryEntry, force bool) release.Applier {
+		return apply.New(target, apply.Options{
+			Installation: installation, Release: r, Inventory: entries, Concurrency: concurrency, Force: force,
+		})
+	}
+}
+
+// namespaces tells of namespaces of the host cluster.
+type namespaces struct{ client kubernetes.Interface }
+
+func (n namespaces) Terminating(ctx context.Context, name string) (bool, error) {
+	namespace, err := n.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return !namespace.DeletionTimestamp.IsZero(), nil
+}

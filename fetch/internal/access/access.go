@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package access is how a source is reached: the credentials that its Secrets hold, and
+// the HTTP and SSH clients that send them to the source itself and to nobody else.
+package access
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
+	"kumodo.io/convoy/fetch/internal/fault"
+)
+
+// Secrets reads the data of a Secret. An absent one is an apierrors.IsNotFound error.
+type Secrets interface {
+	Secret(ctx context.Context, namespace, name string) (map[string][]byte, error)
+}
+
+// References names the Secrets of a source; an empty name is none.
+type References struct {
+	Namespace       string
+	Auth, CA, Proxy string
+}
+
+// Access is what the Secrets of a source hold.
+type Access struct {
+	// Username and Password, or BearerToken, are for HTTP.
+	Username, Password, BearerToken string
+	// Identity is a private key for SSH and KnownHosts the keys of its servers; Password
+	// opens the key.
+	Identity, KnownHosts []byte
+	// DockerConfig is the content of a .dockerconfigjson key.
+	DockerConfig []byte
+	// Insecure accepts any certificate of the source's host.
+	Insecure bool
+
+	certificate, key []byte
+	authorities      [][]byte
+	proxy            *url.URL
+
+	name     string
+	digest   string
+	scrubber *fault.Scrubber
+}
+
+// Load reads the Secrets of a source. The errors are fault.ErrSecret, or whatever reading
+// a Secret met.
+func Load(ctx context.Context, secrets Secrets, refs References) (*Access, error) {
+	l := loader{ctx: ctx, secrets: secrets, namespace: refs.Namespace, access: &Access{}, digest: sha256.New()}
+	for _, step := range []struct {
+		name string
+		take func(name string, data map[string][]byte) error
+	}{{refs.Auth, l.auth}, {refs.CA, l.ca}, {refs.Proxy, l.proxy}} {
+		if err := l.load(step.name, step.take); err != nil {
+			return nil, err
+		}
+	}
+	a := l.access
+	a.digest = hex.EncodeToString(l.digest.Sum(nil))
+	a.scrubber = fault.NewScrubber(a.secrets()...)
+	return a, nil
+}
+
+// Digest identifies the content of all Secrets together.
+func (a *Access) Digest() string { return a.digest }
+
+// Scrubber knows the secrets.
+func (a *Access) Scrubber() *fault.Scrubber {
+	if a == nil {
+		return nil
+	}
+	return a.scrubber
+}
+
+// SecretName is the namespace/name of the Secret with the credentials, for messages.
+func (a *Access) SecretName() string { return a.name }
+
+// secrets lists every text that may not be shown.
+func (a *Access) secrets() []string {
+	list := []string{a.Password, a.BearerToken}
+	// A token is often given as the user's name.
+	if len(a.Username) >= 16 {
+		list = append(list, a.Username)
+	}
+	if a.Username != "" || a.Password != "" {
+		list = append(list, a.Username+":"+a.Password)
+	}
+	for _, pem := range [][]byte{a.Identity, a.key} {
+		for line := range strings.Lines(string(pem)) {
+			if line = strings.TrimSpace(line); len(line) > 16 && !strings.HasPrefix(line, "-----") {
+				list = append(list, line)
+			}
+		}
+	}
+	if a.proxy != nil && a.proxy.User != nil {
+		password, _ := a.proxy.User.Password()
+		list = append(list, password)
+	}
+	for _, auth := range dockerAuths(a.DockerConfig) {
+		list = append(list, auth.secrets()...)
+	}
+	return list
+}
+
+type loader struct {
+	ctx       context.Context
+	secrets   Secrets
+	namespace string
+	access    *Access
+	digest    interface {
+		Write([]byte) (int, error)
+		Sum([]byte) []byte
+	}
+}
+
+func (l *loader) load(name string, take func(string, map[string][]byte) error) error {
+	if name == "" {
+		return nil
+	}
+	full := l.namespace + "/" + name
+	if l.secrets == nil {
+		return fault.New(fault.ErrSecret, "the Secret %s cannot be read: no reader of Secrets is configured", full)
+	}
+	data, err := l.secrets.Secret(l.ctx, l.namespace, name)
+	if apierrors.IsNotFound(err) {
+		return fault.New(fault.ErrSecret, "the Secret %s does not exist", full)
+	}
+	if err != nil {
+		return fault.Rewrite(err, "reading the Secret "+full+": "+(*fault.Scrubber)(nil).Clean(err.Error()))
+	}
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		entry := sha256.Sum256(data[key])
+		_, _ = l.digest.Write([]byte(key + "\x00"))
+		_, _ = l.digest.Write(entry[:])
+	}
+	_, _ = l.digest.Write([]byte("\x00secret\x00"))
+	return take(full, data)
+}
+
+// text returns a value without the line break that encoding by hand often leaves.
+func text(data map[string][]byte, key string) string {
+	return strings.TrimRight(string(data[key]), "\r\n")
+}
+
+func (l *loader) auth(name string, data map[string][]byte) error {
+	a := l.access
+	a.name = name
+	a.Username, a.Password = text(data, sourcev1alpha1.SecretKeyUsername), text(data, sourcev1alpha1.SecretKeyPassword)
+	a.BearerToken = text(data, sourcev1alpha1.SecretKeyBearerToken)
+	a.Identity, a.KnownHosts = data[sourcev1alpha1.SecretKeyIdentity], data[sourcev1alpha1.SecretKeyKnownHosts]
+	a.DockerConfig = data[sourcev1alpha1.SecretKeyDockerConfig]
+	a.certificate, a.key = data[sourcev1alpha1.SecretKeyTLSCert], data[sourcev1alpha1.SecretKeyTLSKey]
+	if ca := data[sourcev1alpha1.SecretKeyCACert]; len(ca) > 0 {
+		a.authorities = append(a.authorities, ca)
+	}
+	switch {
+	case (len(a.certificate) == 0) != (len(a.key) == 0):
+		return fault.New(fault.ErrSecret, "the Secret %s must hold both %s and %s", name, sourcev1alpha1.SecretKeyTLSCert, sourcev1alpha1.SecretKeyTLSKey)
+	case a.Username != "" && a.BearerToken != "":
+		return fault.New(fault.ErrSecret, "the Secret %s holds both %s and %s; which one is meant?", name, sourcev1alpha1.SecretKeyUsername, sourcev1alpha1.SecretKeyBearerToken)
+	case a.Username == "" && a.Password != "" && len(a.Identity) == 0:
+		return fault.New(fault.ErrSecret, "the Secret %s holds %s but no %s", name, sourcev1alpha1.SecretKeyPassword, sourcev1alpha1.SecretKeyUsername)
+	case a.Username != "" && a.Password == "":
+		return fault.New(fault.ErrSecret, "the Secret %s holds %s but no %s", name, sourcev1alpha1.SecretKeyUsername, sourcev1alpha1.SecretKeyPassword)
+	}
+	if a.Username == "" && a.BearerToken == "" && len(a.Identity) == 0 && len(a.DockerConfig) == 0 && len(a.key) == 0 && len(a.authorities) == 0 {
+		return fault.New(fault.ErrSecret, "the Secret %s holds no credentials: keys such as %s and %s are expected, found are [%s]",
+			name, sourcev1alpha1.SecretKeyUsername, sourcev1alpha1.SecretKeyPassword, strings.Join(slices.Sorted(maps.Keys(data)), " "))
+	}
+	return nil
+}
+
+func (l *loader) ca(name string, data map[string][]byte) error {
+	ca := data[sourcev1alpha1.SecretKeyCACert]
+	if len(ca) == 0 {
+		return fault.New(fault.ErrSecret, "the Secret %s has no key %s", name, sourcev1alpha1.SecretKeyCACert)
+	}
+	l.access.authorities = append(l.access.authorities, ca)
+	return nil
+}
+
+func (l *loader) proxy(name string, data map[string][]byte) error {
+	address := text(data, sourcev1alpha1.SecretKeyProxy)
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) {
+		// The address is not shown: it may hold a password.
+		return fault.New(fault.ErrSecret, "the key %s of the Secret %s is no URL of an http, https or socks5 proxy", sourcev1alpha1.SecretKeyProxy, name)
+	}
+	if username := text(data, sourcev1alpha1.SecretKeyUsername); username != "" {
+		u.User = url.UserPassword(username, text(data, sourcev1alpha1.SecretKeyPassword))
+	}
+	l.access.proxy = u
+	return nil
+}

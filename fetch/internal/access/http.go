@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package access
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"kumodo.io/convoy/fetch/internal/fault"
+)
+
+const (
+	userAgent = "convoy"
+	// maxRedirects is the usual bound.
+	maxRedirects = 10
+)
+
+// Options of an HTTP client.
+type Options struct {
+	// SendCredentials adds the Authorization header of the Secret. Off where another
+	// layer negotiates authorization and adds the header itself.
+	SendCredentials bool
+}
+
+// Client is an HTTP client for one source.
+//
+// Credentials and the client certificate go to the origin of the source only: the same
+// scheme, host and port, default ports spelled out or not. A redirect to another origin
+// loses them, and one from https to http is refused. The certificate authorities of the
+// Secrets are trusted besides the system's for every host that is met on the way; that
+// any certificate is accepted holds for the source's host only.
+type Client struct {
+	*http.Client
+	transport *transport
+}
+
+// NewClient returns a client for the source at base. The error is fault.ErrSecret.
+func (a *Access) NewClient(base *url.URL, o Options) (*Client, error) {
+	roots, err := a.roots()
+	if err != nil {
+		return nil, err
+	}
+	t := &transport{base: base}
+	if o.SendCredentials {
+		t.authorization = a.authorization()
+	}
+	others := &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	sameHost := others.Clone()
+	sameHost.InsecureSkipVerify = a.Insecure
+	own := sameHost.Clone()
+	if len(a.key) > 0 {
+		pair, err := tls.X509KeyPair(a.certificate, a.key)
+		if err != nil {
+			return nil, fault.New(fault.ErrSecret, "the Secret %s holds no usable client certificate: %s", a.name, a.scrubber.Clean(err.Error()))
+		}
+		own.Certificates = []tls.Certificate{pair}
+	}
+	t.own, t.sameHost, t.others = a.dialer(own), a.dialer(sameHost), a.dialer(others)
+	return &Client{Client: &http.Client{Transport: t, CheckRedirect: checkRedirect}, transport: t}, nil
+}
+
+// Close gives the idle connections back.
+func (c *Client) Close() {
+	for _, t := range []*http.Transport{c.transport.own, c.transport.sameHost, c.transport.others} {
+		t.CloseIdleConnections()
+	}
+}
+
+// Authenticated says whether the client has something to authenticate with.
+func (c *Client) Authenticated() bool {
+	return c.transport.authorization != "" || len(c.transport.own.TLSClientConfig.Certificates) > 0
+}
+
+func (a *Access) authorization() string {
+	switch {
+	case a.BearerToken != "":
+		return "Bearer " + a.BearerToken
+	case a.Username != "":
+		r := http.Request{Header: http.Header{}}
+		r.SetBasicAuth(a.Username, a.Password)
+		return r.Header.Get("Authorization")
+	}
+	return ""
+}
+
+func (a *Access) roots() (*x509.CertPool, error) {
+	if len(a.authorities) == 0 {
+		return nil, nil
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	for _, pem := range a.authorities {
+		if !pool.AppendCertsFromPEM(pem) {
+			return nil, fault.New(fault.ErrSecret, "a Secret's key ca.crt holds no certificate in PEM form")
+		}
+	}
+	return pool, nil
+}
+
+func (a *Access) dialer(config *tls.Config) *http.Transport {
+	proxy := http.ProxyFromEnvironment
+	if a.proxy != nil {
+		proxy = http.ProxyURL(a.proxy)
+	}
+	return &http.Transport{
+		Proxy:               proxy,
+		DialContext:         (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSClientConfig:     config,
+		TLSHandshakeTimeout: 15 * time.Second,
+		IdleConnTimeout:     30 * time.Second,
+		ForceAttemptHTTP2:   true,
+		// Archives are digested as they are stored at the source; who wants compression
+		// of anything else asks for it.
+		DisableCompression: true,
+	}
+}
+
+func checkRedirect(r *http.Request, via []*http.Request) error {
+	if len(via) >= maxRedirects {
+		return fault.New(fault.ErrUnreachable, "the server redirects more than %d times", maxRedirects)
+	}
+	if via[len(via)-1].URL.Scheme == "https" && r.URL.Scheme != "https" {
+		return fault.New(fault.ErrUnreachable, "the server redirects from https to %s", r.URL.Scheme)
+	}
+	return nil
+}
+
+type trustedKey struct{}
+
+// Trust lets a request with the context send the credentials to the origin of u as well as
+// to the source's own. It does nothing for plain HTTP when the source itself speaks HTTPS.
+func (c *Client) Trust(ctx context.Context, u *url.URL) context.Context {
+	if c.transport.base.Scheme == "https" && u.Scheme != "https" {
+		return ctx
+	}
+	return context.WithValue(ctx, trustedKey{}, originOf(u))
+}
+
+// transport decides for each request, so for each hop of a redirect, what it may carry.
+type transport struct {
+	base          *url.URL
+	authorization string
+	// own carries the client certificate; sameHost is for other ports of the source's
+	// host, others for other hosts.
+	own, sameHost, others *http.Transport
+}
+
+// RoundTrip sends a request with what its target may see.
+func (t *transport) RoundTrip(original *http.Request) (*http.Response, error) {
+	r := original.Clone(original.Context())
+	r.Header.Set("User-Agent", userAgent)
+	origin := originOf(r.URL)
+	if first := firstRequest(r); first != r {
+		// net/http keeps these for subdomains and other ports of the same host.
+		r.Header.Del("Referer")
+		if originOf(first.URL) != origin {
+			r.Header.Del("Authorization")
+			r.Header.Del("Cookie")
+		}
+	}
+	trusted, _ := r.Context().Value(trustedKey{}).(string)
+	own := origin == originOf(t.base) || origin == trusted
+	if t.authorization != "" && own {
+		r.Header.Set("Authorization", t.authorization)
+	}
+	via := t.others
+	switch {
+	case own:
+		via = t.own
+	case strings.EqualFold(r.URL.Hostname(), t.base.Hostname()):
+		via = t.sameHost
+	}
+	response, err := via.RoundTrip(r)
+	if response != nil {
+		response.Request = original
+	}
+	return response, err
+}
+
+// firstRequest goes back to the request that a chain of redirects began with.
+func firstRequest(r *http.Request) *http.Request {
+	for r.Response != nil && r.Response.Request != nil {
+		r = r.Response.Request
+	}
+	return r
+}
+
+// originOf returns scheme, host and port, with the port always spelled out.
+func originOf(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
+}
+
+// HostKey names the host of an address, for limits that hold per host.
+func HostKey(u *url.URL) string { return strings.ToLower(u.Host) }

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package archive unpacks tar archives into memory.
+//
+// Nothing of an archive is trusted: neither names, which may climb out or be absolute, nor
+// links, nor sizes, nor the compression, which may inflate without end. Nothing is ever
+// written to a disk.
+package archive
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"path"
+	"strings"
+
+	"kumodo.io/convoy/fetch/internal/backend"
+	"kumodo.io/convoy/fetch/internal/fault"
+	"kumodo.io/convoy/fetch/internal/tree"
+)
+
+// Options say what kind of archive it is.
+type Options struct {
+	// Plain archives are not compressed; others are gzip.
+	Plain bool
+	// StripTop takes the one folder off that everything in the archive lies in.
+	StripTop bool
+	Limits   backend.Limits
+}
+
+// Unpack reads an archive. The errors are fault.ErrContent and fault.ErrLimit.
+func Unpack(data []byte, o Options) (*tree.Tree, error) {
+	r := io.Reader(bytes.NewReader(data))
+	if !o.Plain {
+		z, err := gzip.NewReader(r)
+		if err != nil {
+			return nil, fault.New(fault.ErrContent, "the archive is not compressed with gzip")
+		}
+		r = z
+	}
+	u := unpacker{options: o, builder: tree.NewBuilder(o.Limits)}
+	// Headers and padding count too: a file of nothing but headers can be as large.
+	u.tar = tar.NewReader(&inflated{r: r, left: o.Limits.ContentBytes + int64(o.Limits.Files)*2048, limits: o.Limits})
+	for {
+		header, err := u.tar.Next()
+		if errors.Is(err, io.EOF) {
+			return u.builder.Build(), nil
+		}
+		if err != nil {
+			return nil, damaged(err)
+		}
+		if err := u.entry(header); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// inflated bounds what decompression may give.
+type inflated struct {
+	r      io.Reader
+	left   int64
+	limits backend.Limits
+}
+
+func (i *inflated) Read(p []byte) (int, error) {
+	n, err := i.r.Read(p)
+	if i.left -= int64(n); i.left < 0 {
+		return 0, tree.TooLarge(i.limits)
+	}
+	return n, err
+}
+
+func damaged(err error) error {
+	if kind := fault.Kind(err); kind != nil {
+		return err
+	}
+	return fault.New(fault.ErrContent, "the archive is damaged: %s", (*fault.Scrubber)(nil).Clean(err.Error()))
+}
+
+type unpacker struct {
+	options Options
+	builder *tree.Builder
+	tar     *tar.Reader
+	top     string
+	entries int
+}
+
+func (u *unpacker) entry(header *tar.Header) error {
+	// Counted here too: entries for "." or of the top folder leave no trace in the tree.
+	if u.entries++; u.entries > 2*u.options.Limits.Files {
+		return fault.New(fault.ErrLimit, "the archive has more than %d entries", u.entries-1)
+	}
+	if header.Typeflag == tar.TypeXGlobalHeader {
+		return nil
+	}
+	name, err := u.name(header)
+	if err != nil || name == "." {
+		return err
+	}
+	switch header.Typeflag {
+	case tar.TypeDir:
+		return u.builder.Dir(name)
+	case tar.TypeReg, tar.TypeGNUSparse:
+		return u.file(name, header)
+	case tar.TypeSymlink:
+		return u.link(name, header.Linkname)
+	case tar.TypeLink:
+		return fault.New(fault.ErrContent, "the archive's entry %q is a hard link, which is refused", header.Name)
+	}
+	return fault.New(fault.ErrContent, "the archive's entry %q is neither file, directory nor symbolic link", header.Name)
+}
+
+// name returns the path of an entry, "." when there is nothing to make of it.
+func (u *unpacker) name(header *tar.Header) (string, error) {
+	name := header.Name
+	if len(name) > u.options.Limits.PathBytes {
+		return "", fault.New(fault.ErrLimit, "the archive's entry %q… has a path of %d bytes; %d are accepted", name[:40], len(name), u.options.Limits.PathBytes)
+	}
+	if path.IsAbs(name) || strings.ContainsAny(name, "\x00\\") || strings.Contains("/"+name+"/", "/../") || hasDrive(name) {
+		return "", fault.New(fault.ErrContent, "the archive's entry %q has a forbidden path", name)
+	}
+	name = path.Clean(name)
+	if !u.options.StripTop || name == "." {
+		return name, nil
+	}
+	top, rest, below := strings.Cut(name, "/")
+	switch {
+	case !below && header.Typeflag != tar.TypeDir:
+		return "", fault.New(fault.ErrContent, "the archive's entry %q lies outside of the archive's top folder", header.Name)
+	case u.top != "" && top != u.top:
+		return "", fault.New(fault.ErrContent, "the archive has more than one top folder: %q and %q", u.top, top)
+	}
+	u.top = top
+	if !below {
+		return ".", nil
+	}
+	return rest, nil
+}
+
+// hasDrive recognises C:\ and C:x, absolute paths elsewhere.
+func hasDrive(name string) bool {
+	return len(name) >= 2 && name[1] == ':' && ('a' <= name[0]|0x20 && name[0]|0x20 <= 'z')
+}
+
+func (u *unpacker) file(name string, header *tar.Header) error {
+	room := u.builder.Room()
+	if header.Size > room {
+		return fault.New(fault.ErrLimit, "the archive's entry %q has %d bytes, more than is accepted", header.Name, header.Size)
+	}
+	var content bytes.Buffer
+	// The header's size is a claim: memory follows what really comes.
+	content.Grow(int(min(header.Size, 1<<20)) + bytes.MinRead)
+	n, err := content.ReadFrom(io.LimitReader(u.tar, room+1))
+	if err != nil {
+		return damaged(err)
+	}
+	if n > room {
+		return fault.New(fault.ErrLimit, "the archive's entry %q is larger than is accepted", header.Name)
+	}
+	return u.builder.File(name, bytes.Clone(content.Bytes()), header.Mode&0o111 != 0)
+}
+
+// link adds a symbolic link that stays inside. Links are not followed while unpacking, so
+// none can redirect a later entry.
+func (u *unpacker) link(name, target string) error {
+	inside := path.Join(path.Dir(name), target)
+	if path.IsAbs(target) || strings.Contains(target, `\`) || inside == ".." || strings.HasPrefix(inside, "../") || hasDrive(target) {
+		return fault.New(fault.ErrContent, "the archive's entry %q is a symbolic link out of the archive: %q", name, target)
+	}
+	return u.builder.Link(name, target)
+}

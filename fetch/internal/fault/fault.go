@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fault holds the kinds of failure that fetching knows, and makes error texts
+// safe to show.
+//
+// An error that leaves the fetch module is always a text of our own plus one of the
+// kinds below. The error of a library is never wrapped: its text, which may hold a URL
+// with credentials or an echoed header, would come back through any log that unwraps.
+package fault
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+)
+
+// The kinds of failure. They are tested with errors.Is.
+var (
+	// ErrNotFound: the revision, chart, artifact or path does not exist at the source.
+	ErrNotFound = errors.New("not found")
+	// ErrUnreachable: the source did not answer, or answered that it cannot answer now.
+	ErrUnreachable = errors.New("unreachable")
+	// ErrUnauthorized: the source refused the credentials, or could not prove its identity.
+	ErrUnauthorized = errors.New("unauthorized")
+	// ErrSecret: a Secret or one of its keys is missing or unusable.
+	ErrSecret = errors.New("unusable secret")
+	// ErrInvalid: the source or the reference to content is configured wrongly.
+	ErrInvalid = errors.New("invalid configuration")
+	// ErrLimit: the content is larger than what is accepted.
+	ErrLimit = errors.New("limit exceeded")
+	// ErrContent: the content itself is unusable.
+	ErrContent = errors.New("unusable content")
+)
+
+var kinds = []error{ErrNotFound, ErrUnreachable, ErrUnauthorized, ErrSecret, ErrInvalid, ErrLimit, ErrContent,
+	context.Canceled, context.DeadlineExceeded}
+
+// Error is a failure with a text that is safe to show.
+type Error struct {
+	kinds []error
+	text  string
+}
+
+// Error returns the text.
+func (e *Error) Error() string { return e.text }
+
+// Unwrap returns the kinds, never the error of a library.
+func (e *Error) Unwrap() []error { return e.kinds }
+
+// New makes an error of a kind.
+func New(kind error, format string, args ...any) error {
+	return &Error{kinds: []error{kind}, text: fmt.Sprintf(format, args...)}
+}
+
+// Rewrite makes an error of the same kinds as err with another text.
+func Rewrite(err error, text string) error {
+	e := &Error{text: text}
+	for _, kind := range kinds {
+		if errors.Is(err, kind) {
+			e.kinds = append(e.kinds, kind)
+		}
+	}
+	return e
+}
+
+// Kind returns the kind of err, nil when it has none.
+func Kind(err error) error {
+	for _, kind := range kinds {
+		if errors.Is(err, kind) {
+			return kind
+		}
+	}
+	return nil
+}
+
+// FromRequest gives an error of a request or connection a kind. An error that has one
+// keeps it.
+func FromRequest(err error, s *Scrubber) error {
+	if err == nil {
+		return nil
+	}
+	var own *Error
+	if errors.As(err, &own) {
+		return own
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return Rewrite(err, s.Clean(cause(err).Error()))
+	}
+	return New(ErrUnreachable, "%s", s.Clean(explain(cause(err))))
+}
+
+// cause takes the method and URL off that net/http puts around an error.
+func cause(err error) error {
+	var request *url.Error
+	if errors.As(err, &request) {
+		return request.Err
+	}
+	return err
+}
+
+func explain(err error) string {
+	var (
+		unknown  x509.UnknownAuthorityError
+		hostname x509.HostnameError
+		verify   *tls.CertificateVerificationError
+		dns      *net.DNSError
+	)
+	switch {
+	case errors.As(err, &unknown):
+		return "the certificate is signed by an unknown authority; give its CA in caSecretRef"
+	case errors.As(err, &hostname):
+		return "the certificate is not valid for the host: " + hostname.Error()
+	case errors.As(err, &verify):
+		return "the certificate is not accepted: " + verify.Err.Error()
+	case errors.As(err, &dns):
+		return fmt.Sprintf("the host name %s does not resolve: %s", dns.Name, dns.Err)
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return "the server speaks plain HTTP on an HTTPS address"
+	}
+	return err.Error()
+}
+
+// FromStatus gives an HTTP status that is not a success a kind. what names the thing asked
+// for.
+func FromStatus(status int, what string, authenticated bool) error {
+	switch {
+	case status == http.StatusUnauthorized && !authenticated:
+		return New(ErrUnauthorized, "%s: the server asks for credentials (status 401) and none are configured; this may also mean that it does not exist", what)
+	case status == http.StatusUnauthorized:
+		return New(ErrUnauthorized, "%s: the server does not accept the credentials (status 401)", what)
+	case status == http.StatusForbidden:
+		return New(ErrUnauthorized, "%s: the server refuses access (status 403)", what)
+	case status == http.StatusProxyAuthRequired:
+		return New(ErrUnauthorized, "%s: the proxy does not accept the credentials (status 407)", what)
+	case status == http.StatusNotFound || status == http.StatusGone:
+		return New(ErrNotFound, "%s: not found (status %d)", what, status)
+	}
+	return New(ErrUnreachable, "%s: the server answered with status %d", what, status)
+}

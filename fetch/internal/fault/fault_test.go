@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fault
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+const canary = `c4n/ry+"tok en\`
+
+func TestCleanTakesSecretsOut(t *testing.T) {
+	s := NewScrubber(canary, "user:"+canary, "xy")
+	for name, given := range map[string]string{
+		"plain":       "failed with " + canary,
+		"quoted":      fmt.Sprintf("failed with %q", canary),
+		"query":       "https://host/x?token=" + url.QueryEscape(canary),
+		"path":        "https://host/" + url.PathEscape(canary),
+		"userinfo":    "https://user:" + url.QueryEscape(canary) + "@host/",
+		"basic":       "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("user:"+canary)),
+		"base64":      base64.StdEncoding.EncodeToString([]byte(canary)),
+		"raw base64":  base64.RawURLEncoding.EncodeToString([]byte(canary)),
+		"hexadecimal": fmt.Sprintf("%x", canary),
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			got := s.Clean("before " + given + " after")
+			g.Expect(got).NotTo(ContainSubstring("c4n"))
+			g.Expect(got).NotTo(ContainSubstring(base64.StdEncoding.EncodeToString([]byte("user:" + canary))[:12]))
+			g.Expect(got).To(And(HavePrefix("before "), HaveSuffix(" after")))
+		})
+	}
+}
+
+func TestCleanWithoutKnownSecrets(t *testing.T) {
+	for _, tc := range []struct{ name, given, want string }{
+		{"userinfo", "Get https://u:p@host/x failed", "Get https://host/x failed"},
+		{"query", `Get "https://host/x?sig=abc": no`, `Get "https://host/x": no`},
+		{"lines", "a\n\tb\r\nc\x00d", "a b c d"},
+		{"ephemeral port", "read tcp 127.0.0.1:54321->127.0.0.1:80: reset", "read tcp 127.0.0.1:80: reset"},
+		{"ephemeral port, IPv6", "read tcp [::1]:54321->[::1]:80: reset", "read tcp [::1]:80: reset"},
+		{"ordinary text", "tag v1.2.0 at host:80 is a@b", "tag v1.2.0 at host:80 is a@b"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			NewWithT(t).Expect((*Scrubber)(nil).Clean(tc.given)).To(Equal(tc.want))
+		})
+	}
+	NewWithT(t).Expect(len((*Scrubber)(nil).Clean(strings.Repeat("é", 5000)))).To(BeNumerically("<=", maxText+3))
+}
+
+func TestErrorsOfLibrariesAreNotReachable(t *testing.T) {
+	g := NewWithT(t)
+	library := &url.Error{Op: "Get", URL: "https://u:" + canary + "@host", Err: errors.New("boom " + canary)}
+	err := FromRequest(fmt.Errorf("wrapped: %w", library), NewScrubber(canary))
+	g.Expect(errors.Is(err, ErrUnreachable)).To(BeTrue())
+	var reached *url.Error
+	g.Expect(errors.As(err, &reached)).To(BeFalse())
+	g.Expect(err.Error()).To(Equal("boom ***"))
+}
+
+func TestRewriteKeepsKinds(t *testing.T) {
+	g := NewWithT(t)
+	err := Rewrite(errors.Join(ErrUnreachable, context.DeadlineExceeded), "text")
+	g.Expect(errors.Is(err, ErrUnreachable)).To(BeTrue())
+	g.Expect(errors.Is(err, context.DeadlineExceeded)).To(BeTrue())
+	g.Expect(errors.Is(err, ErrNotFound)).To(BeFalse())
+}

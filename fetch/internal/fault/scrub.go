@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fault
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+const (
+	mask = "***"
+	// minSecret is the length from which a secret is looked for in a text. A shorter one
+	// would blot out ordinary words and still be guessable from the gaps.
+	minSecret = 3
+	// maxText bounds a text: servers answer with whole pages.
+	maxText = 1000
+)
+
+var (
+	userinfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s"'@]*@`)
+	query    = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://[^\s"'?]*)\?[^\s"']*`)
+	// ephemeral is the local side of a connection, whose port differs each time: a message
+	// in a condition has to be the same for the same failure.
+	ephemeral = regexp.MustCompile(`(?:\d+\.\d+\.\d+\.\d+|\[[0-9a-fA-F:%.]+\]):\d+->`)
+)
+
+// Scrubber takes secrets out of texts. The zero value and nil know no secrets and still
+// take userinfo and queries out of URLs.
+type Scrubber struct {
+	replacer *strings.Replacer
+}
+
+// NewScrubber returns a Scrubber that knows the secrets, in the encodings in which they
+// travel.
+func NewScrubber(secrets ...string) *Scrubber {
+	var forms []string
+	for _, secret := range secrets {
+		if len(secret) < minSecret {
+			continue
+		}
+		quoted := strconv.Quote(secret)
+		forms = append(forms, secret, url.QueryEscape(secret), url.PathEscape(secret), quoted[1:len(quoted)-1],
+			hex.EncodeToString([]byte(secret)),
+			base64.StdEncoding.EncodeToString([]byte(secret)), base64.RawStdEncoding.EncodeToString([]byte(secret)),
+			base64.URLEncoding.EncodeToString([]byte(secret)), base64.RawURLEncoding.EncodeToString([]byte(secret)))
+	}
+	// The replacer prefers earlier pairs, and one secret may be part of another.
+	slices.SortFunc(forms, func(a, b string) int {
+		if len(a) != len(b) {
+			return len(b) - len(a)
+		}
+		return strings.Compare(a, b)
+	})
+	pairs := make([]string, 0, 2*len(forms))
+	for _, form := range slices.Compact(forms) {
+		pairs = append(pairs, form, mask)
+	}
+	return &Scrubber{replacer: strings.NewReplacer(pairs...)}
+}
+
+// Clean returns the text without secrets, without userinfo and queries of URLs, on one
+// line, bounded in length, and the same for every repetition of a failure.
+func (s *Scrubber) Clean(text string) string {
+	if s != nil && s.replacer != nil {
+		text = s.replacer.Replace(text)
+	}
+	text = userinfo.ReplaceAllString(text, "$1")
+	text = query.ReplaceAllString(text, "$1")
+	text = ephemeral.ReplaceAllString(text, "")
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > maxText {
+		text = strings.ToValidUTF8(text[:maxText], "") + "…"
+	}
+	return text
+}
+
+// URL returns an address as it may be shown: without userinfo, query and fragment.
+func URL(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return (*Scrubber)(nil).Clean(raw)
+	}
+	u.User, u.RawQuery, u.Fragment, u.ForceQuery = nil, "", "", false
+	return u.String()
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package git
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"k8s.io/klog/v2"
+
+	"kumodo.io/convoy/fetch/internal/backend"
+	"kumodo.io/convoy/fetch/internal/fault"
+	"kumodo.io/convoy/fetch/internal/tree"
+)
+
+// Key identifies the content of a revision: the commit, however it was found.
+func (b *Backend) Key(revision string) (string, error) {
+	r, err := b.parse(revision)
+	return r.Digest(), err
+}
+
+func (b *Backend) parse(revision string) (backend.Revision, error) {
+	r, err := backend.ParseRevision(revision)
+	if err == nil && r.Algorithm != "sha1" {
+		err = fault.New(fault.ErrInvalid, "%q: repositories with SHA-256 commit ids are not supported", revision)
+	}
+	return r, err
+}
+
+// Fetch returns the tree of a revision's commit.
+func (b *Backend) Fetch(ctx context.Context, ops backend.Ops, revision string) (*tree.Tree, error) {
+	r, err := b.parse(revision)
+	if err != nil {
+		return nil, err
+	}
+	var t *tree.Tree
+	err = ops.Do(ctx, func(ctx context.Context) error {
+		id := plumbing.NewHash(r.Hex)
+		found, err := b.objects(ctx, id, r.Name)
+		if err != nil {
+			return err
+		}
+		t, err = readTree(found, id, b.limits)
+		var other *noCommitError
+		if errors.As(err, &other) {
+			ops.Remember(noCommit(r.Hex), true)
+			err = fault.New(fault.ErrContent, "%s does not point to a commit but to a %s", shown(r), other.kind)
+		}
+		return err
+	})
+	return t, err
+}
+
+func shown(r backend.Revision) string {
+	if r.Name == "" {
+		return r.Hex
+	}
+	return r.Name + " (" + r.Hex + ")"
+}
+
+// objects brings a commit with all it holds.
+func (b *Backend) objects(ctx context.Context, id plumbing.Hash, name string) (objects, error) {
+	if b.url.Scheme == "file" {
+		return b.openFile()
+	}
+	found, refs, err := b.exactly(ctx, id)
+	if err == nil || !errors.Is(err, errRefused) || ctx.Err() != nil {
+		return found, err
+	}
+	klog.FromContext(ctx).V(1).Info("The server does not hand out a commit by its id; fetching history", "commit", id.String(), "reason", err.Error())
+	return b.deeper(ctx, refs, id, name)
+}
+
+// exactly asks for one commit without its history. errRefused is among the errors when
+// the server has such a commit perhaps, but does not give it this way.
+func (b *Backend) exactly(ctx context.Context, id plumbing.Hash) (packed, *packp.AdvRefs, error) {
+	r, err := b.open()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer r.close()
+	refs, err := b.advertised(ctx, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(refs.References) == 0 {
+		return nil, refs, fault.New(fault.ErrNotFound, "the repository is empty")
+	}
+	// Any server gives what it lists. An annotated tag is listed by its own id.
+	want, listed := id, isListed(refs, id)
+	if !listed {
+		for full, peeled := range refs.Peeled {
+			if peeled == id {
+				want, listed = refs.References[full], true
+			}
+		}
+	}
+	stream, err := b.pack(ctx, r, refs, []plumbing.Hash{want}, true)
+	var found packed
+	if err == nil {
+		found, err = b.readPack(ctx, stream)
+	}
+	if err == nil {
+		return found, refs, nil
+	}
+	// A server says no in many ways; with a commit that it does not list, every failure
+	// that is not ours or the network's may be one.
+	if !listed && (errors.Is(err, fault.ErrUnreachable) || errors.Is(err, fault.ErrNotFound)) {
+		return nil, refs, errors.Join(errRefused, err)
+	}
+	return nil, refs, withoutRefusal(err)
+}
+
+func isListed(refs *packp.AdvRefs, id plumbing.Hash) bool {
+	for _, other := range refs.References {
+		if other == id {
+			return true
+		}
+	}
+	return refs.Head != nil && *refs.Head == id
+}
+
+// withoutRefusal returns the error with a kind out of those that pack joins.
+func withoutRefusal(err error) error {
+	var own *fault.Error
+	if errors.As(err, &own) {
+		return own
+	}
+	return err
+}
+
+// deeper looks for a commit in the history of the branch or tag that the revision names,
+// then in that of all branches and tags.
+func (b *Backend) deeper(ctx context.Context, refs *packp.AdvRefs, id plumbing.Hash, name string) (packed, error) {
+	var all []plumbing.Hash
+	for _, full := range slices.Sorted(maps.Keys(refs.References)) {
+		if strings.HasPrefix(full, branches) || strings.HasPrefix(full, tags) {
+			all = append(all, refs.References[full])
+		}
+	}
+	tries := [][]plumbing.Hash{all}
+	for _, full := range []string{branches + name, tags + name} {
+		if tip, ok := refs.References[full]; ok && len(all) > 1 {
+			tries = [][]plumbing.Hash{{tip}, all}
+			break
+		}
+	}
+	for _, wants := range tries {
+		found, err := b.history(ctx, wants)
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := found[id]; ok {
+			return found, nil
+		}
+	}
+	return nil, fault.New(fault.ErrNotFound, "the repository has no commit %s, or none that a branch or tag leads to", id)
+}
+
+func (b *Backend) history(ctx context.Context, wants []plumbing.Hash) (packed, error) {
+	r, err := b.open()
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	refs, err := b.advertised(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	stream, err := b.pack(ctx, r, refs, wants, false)
+	if err != nil {
+		return nil, withoutRefusal(err)
+	}
+	return b.readPack(ctx, stream)
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package git
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	. "github.com/onsi/gomega"
+
+	"kumodo.io/convoy/fetch/internal/access"
+	"kumodo.io/convoy/fetch/internal/backend"
+	"kumodo.io/convoy/fetch/internal/fault"
+	"kumodo.io/convoy/fetch/internal/testsource"
+)
+
+// packOf returns the whole history of a repository as a pack, and the ids in it.
+func packOf(t testing.TB, options ...string) (pack []byte, ids []string) {
+	t.Helper()
+	repo := testsource.NewGitRepository(t, t.TempDir(), "app.git")
+	for i := range 6 {
+		files := map[string]string{}
+		for _, name := range []string{"a", "b", "d/c"} {
+			files[name] = strings.Repeat("a line that stays the same\n", 200*(i+1)) + fmt.Sprint(name, i)
+		}
+		repo.Commit(files)
+	}
+	list := repo.Git("rev-list", "--objects", "--all", "--no-object-names")
+	cmd := exec.Command("git", append([]string{"pack-objects", "--stdout", "--quiet", "--window=50", "--depth=50"}, options...)...)
+	cmd.Dir, cmd.Stdin = repo.Path(), strings.NewReader(list+"\n")
+	pack, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pack, strings.Fields(list)
+}
+
+func backendWith(limits backend.Limits) *Backend {
+	return &Backend{access: &access.Access{}, limits: limits}
+}
+
+func TestReadPack(t *testing.T) {
+	for name, options := range map[string][]string{"deltas by id": nil, "deltas by offset": {"--delta-base-offset"}, "no deltas": {"--depth=0"}} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			pack, ids := packOf(t, options...)
+			found, err := backendWith(backend.DefaultLimits()).readPack(t.Context(), bytes.NewReader(pack))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(found).To(HaveLen(len(ids)), "every object has the id that it was asked for by")
+			for _, id := range ids {
+				g.Expect(found).To(HaveKey(plumbing.NewHash(id)))
+			}
+		})
+	}
+}
+
+func TestReadPackRefuses(t *testing.T) {
+	pack, _ := packOf(t)
+	flipped := bytes.Clone(pack)
+	flipped[len(flipped)/2] ^= 1
+	for _, tc := range []struct {
+		name   string
+		given  []byte
+		limits backend.Limits
+		want   error
+	}{
+		{"too large unpacked", pack, backend.Limits{ContentBytes: 10_000}, fault.ErrLimit},
+		{"cut off", pack[:len(pack)-30], backend.DefaultLimits(), fault.ErrUnreachable},
+		{"damaged", flipped, backend.DefaultLimits(), fault.ErrUnreachable},
+		{"empty", nil, backend.DefaultLimits(), fault.ErrUnreachable},
+		{"something else", []byte("<html>"), backend.DefaultLimits(), fault.ErrUnreachable},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := backendWith(tc.limits).readPack(t.Context(), bytes.NewReader(tc.given))
+			NewWithT(t).Expect(errors.Is(err, tc.want)).To(BeTrue(), "%v", err)
+		})
+	}
+}
+
+func FuzzReadPack(f *testing.F) {
+	pack, _ := packOf(f)
+	f.Add(pack)
+	offsets, _ := packOf(f, "--delta-base-offset")
+	f.Add(offsets)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		_, err := backendWith(backend.Limits{ContentBytes: 1 << 20}).readPack(t.Context(), bytes.NewReader(data))
+		if err != nil && fault.Kind(err) == nil {
+			t.Fatalf("an error without kind: %v", err)
+		}
+	})
+}
+
+// treeOf is a directory as Git stores it.
+func treeOf(entries ...string) object {
+	var b bytes.Buffer
+	for _, e := range entries {
+		mode, rest, _ := strings.Cut(e, " ")
+		name, id, _ := strings.Cut(rest, "=")
+		hash := plumbing.NewHash(id)
+		b.WriteString(mode + " " + name + "\x00")
+		b.Write(hash[:])
+	}
+	return object{plumbing.TreeObject, b.Bytes()}
+}
+
+func TestReadTreeRefuses(t *testing.T) {
+	id := func(n int) string { return fmt.Sprintf("%040d", n) }
+	blob := object{plumbing.BlobObject, []byte("x")}
+	for _, tc := range []struct {
+		name  string
+		given map[int]object
+		want  error
+	}{
+		{"fine", map[int]object{2: treeOf("100644 a=" + id(3)), 3: blob}, nil},
+		{"parent", map[int]object{2: treeOf("100644 ..=" + id(3)), 3: blob}, fault.ErrContent},
+		{"itself", map[int]object{2: treeOf("40000 .=" + id(2))}, fault.ErrContent},
+		{"slash", map[int]object{2: treeOf("100644 a/b=" + id(3)), 3: blob}, fault.ErrContent},
+		{"empty name", map[int]object{2: treeOf("100644 =" + id(3)), 3: blob}, fault.ErrContent},
+		{"twice", map[int]object{2: treeOf("100644 a="+id(3), "100644 a="+id(3)), 3: blob}, fault.ErrContent},
+		{"a tree in itself", map[int]object{2: treeOf("40000 a=" + id(2))}, fault.ErrLimit},
+		{"missing object", map[int]object{2: treeOf("100644 a=" + id(9))}, fault.ErrContent},
+		{"a tree as a file", map[int]object{2: treeOf("100644 a=" + id(2))}, fault.ErrContent},
+		{"cut off", map[int]object{2: {plumbing.TreeObject, []byte("100644 a\x00short")}}, fault.ErrContent},
+		{"no root", map[int]object{}, fault.ErrContent},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			all := packed{plumbing.NewHash(id(1)): {plumbing.CommitObject, []byte("tree " + id(2) + "\n\nmessage")}}
+			for n, o := range tc.given {
+				all[plumbing.NewHash(id(n))] = o
+			}
+			_, err := readTree(all, plumbing.NewHash(id(1)), backend.DefaultLimits())
+			NewWithT(t).Expect(errors.Is(err, tc.want)).To(BeTrue(), "%v", err)
+		})
+	}
+}
+
+func TestParseURL(t *testing.T) {
+	for _, tc := range []struct{ given, want string }{
+		{"https://git.test/app.git", "https://git.test/app.git"},
+		{"ssh://deploy@git.test:2222/app.git", "ssh://deploy@git.test:2222/app.git"},
+		{"git@git.test:team/app.git", "ssh://git@git.test/team/app.git"},
+		{"git.test:app.git", "ssh://git.test/app.git"},
+		{"file:///srv/app.git", "file:///srv/app.git"},
+		{"https://u:p@git.test/app.git", ""},
+		{"https://token@git.test/app.git", ""},
+		{"ssh://git:p@git.test/app.git", ""},
+		{"https://git.test/app.git?x=1", ""},
+		{"https:///app.git", ""},
+		{"ext::sh -c whoami", ""},
+		{"ssh://-oProxyCommand=x/app.git", ""},
+		{"-oProxyCommand=x:app.git", ""},
+		{"git.test:-x", ""},
+		{"/srv/app.git", ""},
+		{"file://host/srv/app.git", ""},
+		{"", ""},
+	} {
+		t.Run(tc.given, func(t *testing.T) {
+			g := NewWithT(t)
+			u, err := ParseURL(tc.given)
+			if tc.want == "" {
+				g.Expect(errors.Is(err, fault.ErrInvalid)).To(BeTrue(), "%v %v", u, err)
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(u.String()).To(Equal(tc.want))
+		})
+	}
+}

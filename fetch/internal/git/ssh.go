@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package git
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"strings"
+	"sync"
+
+	"golang.org/x/crypto/ssh"
+
+	"kumodo.io/convoy/fetch/internal/access"
+	"kumodo.io/convoy/fetch/internal/fault"
+)
+
+// sshRemote runs git-upload-pack on the server, see gitprotocol-pack(5).
+type sshRemote struct {
+	backend *Backend
+	login   *access.SSHLogin
+	address string
+	client  *ssh.Client
+	session *ssh.Session
+	stop    func() bool
+	stdin   io.WriteCloser
+	stdout  io.Reader
+	errors  firstLine
+}
+
+func (b *Backend) openSSH() (remote, error) {
+	address := b.url.Host
+	if b.url.Port() == "" {
+		address = net.JoinHostPort(b.url.Hostname(), "22")
+	}
+	user := "git"
+	if b.url.User != nil && b.url.User.Username() != "" {
+		user = b.url.User.Username()
+	}
+	login, err := b.access.NewSSHLogin(user, address)
+	if err != nil {
+		return nil, err
+	}
+	return &sshRemote{backend: b, login: login, address: address}, nil
+}
+
+func (r *sshRemote) close() {
+	if r.stop != nil {
+		r.stop()
+	}
+	if r.client != nil {
+		_ = r.client.Close()
+	}
+}
+
+func (r *sshRemote) advertise(ctx context.Context) (io.Reader, error) {
+	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.address)
+	if err != nil {
+		return nil, fault.FromRequest(err, r.backend.scrubber())
+	}
+	// Neither the handshake nor the session knows contexts.
+	r.stop = context.AfterFunc(ctx, func() { _ = connection.Close() })
+	c, channels, requests, err := ssh.NewClientConn(connection, r.address, r.login.Config)
+	if err != nil {
+		_ = connection.Close()
+		return nil, r.login.Failed(ctx, err)
+	}
+	r.client = ssh.NewClient(c, channels, requests)
+	if err := r.start(); err != nil {
+		return nil, r.backend.broken(ctx, "the server does not run "+service, err)
+	}
+	return r.spoken(ctx)
+}
+
+func (r *sshRemote) start() error {
+	session, err := r.client.NewSession()
+	r.session = session
+	if err != nil {
+		return err
+	}
+	session.Stderr = &r.errors
+	if r.stdin, err = session.StdinPipe(); err != nil {
+		return err
+	}
+	if r.stdout, err = session.StdoutPipe(); err != nil {
+		return err
+	}
+	return session.Start(service + " " + quote(r.backend.path()))
+}
+
+// spoken returns the server's output, or its complaint when it has none.
+func (r *sshRemote) spoken(ctx context.Context) (io.Reader, error) {
+	buffered := bufio.NewReader(r.stdout)
+	if _, err := buffered.Peek(1); err != nil {
+		// Only the end of the session is the end of the complaint.
+		_ = r.session.Wait()
+		if ctx.Err() != nil {
+			return nil, fault.FromRequest(ctx.Err(), nil)
+		}
+		if complaint := r.errors.String(); complaint != "" {
+			return nil, fault.New(fault.ErrNotFound, "the server answered: %s", r.backend.scrubber().Clean(complaint))
+		}
+		return nil, fault.New(fault.ErrUnreachable, "the server ended the conversation")
+	}
+	return buffered, nil
+}
+
+func (r *sshRemote) upload(ctx context.Context, message []byte) (io.Reader, error) {
+	if _, err := r.stdin.Write(message); err != nil {
+		return nil, r.backend.broken(ctx, "the server does not listen", err)
+	}
+	return r.stdout, nil
+}
+
+// quote makes one word of text for the server's shell.
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// firstLine keeps the beginning of what a server complains.
+type firstLine struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (f *firstLine) Write(p []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if room := 500 - len(f.text); room > 0 {
+		f.text = append(f.text, p[:min(room, len(p))]...)
+	}
+	return len(p), nil
+}
+
+func (f *firstLine) String() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return strings.TrimSpace(string(f.text))
+}

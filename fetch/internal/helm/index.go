@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package helm
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	"go.yaml.in/yaml/v3"
+
+	"kumodo.io/convoy/fetch/internal/fault"
+	"kumodo.io/convoy/fetch/internal/versions"
+)
+
+const (
+	// maxEntry bounds one version of one chart in an index.
+	maxEntry = 8 << 20
+	// maxUnusual bounds an index that has to be read whole, because it is not written as
+	// Helm writes it. Reading it takes many times its size.
+	maxUnusual = 8 << 20
+)
+
+// index is what is worth keeping of an index.yaml.
+type index struct {
+	charts map[string]*chart
+	// skipped counts entries that cannot be used.
+	skipped int
+	digest  string
+	// etag and modified identify the copy at the server.
+	etag, modified string
+	size           int64
+}
+
+// chart is the versions of one chart.
+type chart struct {
+	versions []entry
+	// at is the place of each version in versions.
+	at map[string]int
+	// unusable are the version texts of entries that cannot be used, with the reason.
+	unusable map[string]string
+}
+
+// entry is one version of a chart.
+type entry struct {
+	Version string   `yaml:"version"`
+	URLs    []string `yaml:"urls"`
+	Digest  string   `yaml:"digest"`
+
+	parsed *semver.Version
+}
+
+// parseIndex reads an index entry by entry, so that neither its size nor one that is
+// broken matters to the others. The errors are fault.ErrContent and fault.ErrLimit.
+func parseIndex(r io.Reader) (*index, error) {
+	hash := sha256.New()
+	p := &indexParser{index: &index{charts: map[string]*chart{}}, lines: bufio.NewReaderSize(io.TeeReader(r, hash), 64<<10)}
+	if err := p.parse(); err != nil {
+		return nil, err
+	}
+	p.index.digest = "sha256:" + hex.EncodeToString(hash.Sum(nil))
+	return p.index, nil
+}
+
+// indexParser cuts an index, written in the block style of YAML as Helm writes it, into
+// its entries: below "entries:" each chart is a key at one indentation, and each of its
+// versions a list item at one other. An index in another style is parsed whole.
+type indexParser struct {
+	index *index
+	lines *bufio.Reader
+
+	// before holds what comes before the entries, for an index in another style.
+	before  bytes.Buffer
+	inside  bool // below "entries:"
+	indent  int  // of the charts' names, -1 before the first
+	items   int  // indentation of the chart's list items, -1 before the first
+	current *chart
+	item    bytes.Buffer
+}
+
+func (p *indexParser) parse() error {
+	p.indent, p.items = -1, -1
+	for {
+		line, err := readLine(p.lines)
+		if len(line) > 0 {
+			if e := p.line(line); e != nil {
+				return e
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := p.endItem(); err != nil {
+		return err
+	}
+	if len(p.index.charts) == 0 && p.indent < 0 {
+		return p.whole()
+	}
+	return nil
+}
+
+// readLine returns the next line without holding more than an entry's worth of it.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		line = append(line, part...)
+		if len(line) > maxUnusual {
+			return nil, fault.New(fault.ErrLimit, "the index has a line of more than %d bytes", maxUnusual)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+func (p *indexParser) line(line []byte) error {
+	text := bytes.TrimRight(line, " \t\r\n")
+	content := bytes.TrimLeft(text, " ")
+	indent := len(text) - len(content)
+	blank := len(content) == 0 || content[0] == '#'
+	switch {
+	case !p.inside:
+		if p.before.Len()+len(line) > maxUnusual {
+			return fault.New(fault.ErrLimit, "the index is not in the usual form and has more than %d bytes", maxUnusual)
+		}
+		p.before.Write(line)
+		key, rest, _ := bytes.Cut(text, []byte(":"))
+		p.inside = string(key) == "entries" && (len(bytes.TrimSpace(rest)) == 0 || bytes.TrimSpace(rest)[0] == '#')
+		return nil
+	case blank:
+		return p.more(line)
+	case indent == 0 && content[0] != '-':
+		// The next key of the index itself.
+		p.inside = false
+		return p.endChart()
+	}
+	if p.indent < 0 {
+		p.indent = indent
+	}
+	isItem := content[0] == '-' && (len(content) == 1 || content[1] == ' ')
+	switch {
+	case indent == p.indent && !isItem:
+		return p.chart(content)
+	case isItem && p.current != nil && (p.items < 0 || indent == p.items):
+		p.items = indent
+		if err := p.endItem(); err != nil {
+			return err
+		}
+	}
+	return p.more(line)
+}
+
+// more adds a line to the entry that is being read.
+func (p *indexParser) more(line []byte) error {
+	if p.current == nil || (p.item.Len() == 0 && p.items < 0) {
+		return nil
+	}
+	if p.item.Len()+len(line) > maxEntry {
+		return fault.New(fault.ErrLimit, "the index has an entry of more than %d bytes", maxEntry)
+	}
+	p.item.Write(line)
+	return nil
+}
+
+// chart begins a chart. What stands behind its name on the same line is a list in another
+// style, an empty one most often.
+func (p *indexParser) chart(content []byte) error {
+	if err := p.endChart(); err != nil {
+		return err
+	}
+	var header map[string]yaml.Node
+	if yaml.Unmarshal(content, &header) != nil || len(header) != 1 {
+		p.index.skipped++
+		return nil
+	}
+	for name, value := range header {
+		p.current = p.index.chart(name)
+		p.nodes(value.Content)
+	}
+	return nil
+}
+
+func (p *indexParser) endChart() error {
+	err := p.endItem()
+	p.current, p.items = nil, -1
+	return err
+}
+
+func (p *indexParser) endItem() error {
+	if p.item.Len() == 0 || p.current == nil {
+		return nil
+	}
+	defer p.item.Reset()
+	var list []yaml.Node
+	if yaml.Unmarshal(p.item.Bytes(), &list) != nil {
+		p.index.skipped++
+		return nil
+	}
+	nodes := make([]*yaml.Node, 0, len(list))
+	for i := range list {
+		nodes = append(nodes, &list[i])
+	}
+	p.nodes(nodes)
+	return nil
+}
+
+func (p *indexParser) nodes(nodes []*yaml.Node) {
+	for _, node := range nodes {
+		var e entry
+		if node.Kind != yaml.MappingNode || node.Decode(&e) != nil {
+			p.index.skipped++
+			continue
+		}
+		p.index.add(p.current, e)
+	}
+}
+
+// whole parses an index that is not in the usual form.
+func (p *indexParser) whole() error {
+	var document struct {
+		Entries map[string]yaml.Node `yaml:"entries"`
+	}
+	if err := yaml.Unmarshal(p.before.Bytes(), &document); err != nil || document.Entries == nil {
+		if err == nil && strings.Contains(p.before.String(), "entries:") {
+			return nil
+		}
+		return fault.New(fault.ErrContent, "what the server sent is no index of a Helm repository: it has no entries")
+	}
+	for name, value := range document.Entries {
+		p.current = p.index.chart(name)
+		p.nodes(value.Content)
+	}
+	return nil
+}
+
+func (x *index) chart(name string) *chart {
+	c := x.charts[name]
+	if c == nil {
+		c = &chart{at: map[string]int{}, unusable: map[string]string{}}
+		x.charts[name] = c
+		x.size += int64(len(name)) + 100
+	}
+	return c
+}
+
+// add takes an entry in, if it can be used. Of two with the same version the first counts.
+func (x *index) add(c *chart, e entry) {
+	e.parsed = versions.Parse(e.Version)
+	e.Digest = strings.TrimPrefix(e.Digest, "sha256:")
+	e.URLs = slices.DeleteFunc(e.URLs, func(u string) bool { return u == "" })
+	_, again := c.at[e.Version]
+	reason := ""
+	switch {
+	case e.Version == "":
+		x.skipped++
+		return
+	case e.parsed == nil:
+		reason = "is not a semantic version"
+	case again:
+		x.skipped++
+		return
+	case len(e.URLs) == 0:
+		reason = "cannot be downloaded: its entry has no URL"
+	}
+	if reason != "" {
+		x.skipped++
+		c.unusable[e.Version] = reason
+		x.size += int64(len(e.Version)) + 100
+		return
+	}
+	delete(c.unusable, e.Version)
+	c.at[e.Version] = len(c.versions)
+	c.versions = append(c.versions, e)
+	x.size += int64(len(e.Version)+len(e.Digest)+len(strings.Join(e.URLs, ""))) + 300
+}
+
+// find returns the version of a chart that is wanted.
+func (x *index) find(name, wanted string) (entry, error) {
+	c := x.charts[name]
+	if c == nil {
+		return entry{}, fault.New(fault.ErrNotFound, "the repository has no chart %q%s", name, x.similar(name))
+	}
+	if reason := c.unusable[wanted]; reason != "" {
+		return entry{}, fault.New(fault.ErrContent, "the version %q of the chart %q %s", wanted, name, reason)
+	}
+	candidates := make([]versions.Candidate, 0, len(c.versions))
+	for i, e := range c.versions {
+		candidates = append(candidates, versions.Candidate{Name: e.Version, Version: e.parsed, Index: i})
+	}
+	best, err := versions.Pick(wanted, "the chart \""+name+"\"", candidates)
+	if err != nil {
+		return entry{}, err
+	}
+	return c.versions[best.Index], nil
+}
+
+// exactly returns the entry of one version as the index writes it.
+func (x *index) exactly(name, version string) (entry, bool) {
+	if c := x.charts[name]; c != nil {
+		if i, ok := c.at[version]; ok {
+			return c.versions[i], true
+		}
+	}
+	return entry{}, false
+}
+
+// usable counts the charts that have a version.
+func (x *index) usable() int {
+	n := 0
+	for _, c := range x.charts {
+		if len(c.versions) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// similar names charts that may have been meant.
+func (x *index) similar(name string) string {
+	var names []string
+	for other := range x.charts {
+		if strings.Contains(other, name) || strings.Contains(name, other) {
+			names = append(names, other)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	return "; it has " + strings.Join(names[:min(len(names), 5)], ", ")
+}

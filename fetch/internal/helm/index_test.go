@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package helm
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"kumodo.io/convoy/fetch/internal/fault"
+)
+
+const badNeighbours = `apiVersion: v1
+entries:
+  web:
+    - {name: web, version: 1.0.0, urls: [web-1.0.0.tgz], unknown: {a: [1]}}
+    - null
+    - {name: web, urls: [nover.tgz]}
+    - {name: web, version: master, urls: [m.tgz]}
+    - {name: web, version: 1.0.0, urls: [other/web-1.0.0.tgz]} # same version again
+    - {apiVersion: v1, name: web, version: 1.1.0, urls: []}
+    - {name: web, version: 1.0.1, urls: not-a-list-but-a-string}
+    - just text
+    - {name: web, version: "unclosed
+    - {name: web, version: 1.0.2, urls: [web-1.0.2.tgz]}
+  none: []
+  nil: null
+  other:
+  - version: 2.0.0
+    urls:
+    - other-2.0.0.tgz
+`
+
+func parse(t *testing.T, text string) *index {
+	t.Helper()
+	x, err := parseIndex(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+func TestBadNeighboursDoNotMatter(t *testing.T) {
+	x := parse(t, badNeighbours)
+	NewWithT(t).Expect(x.skipped).To(Equal(8))
+	NewWithT(t).Expect(x.usable()).To(Equal(2))
+	for _, tc := range []struct {
+		name, chart, given string
+		want               string
+		wantErr            error
+		wantText           string
+	}{
+		{name: "first of two equal ones", chart: "web", given: "1.0.0", want: "web-1.0.0.tgz"},
+		{name: "range", chart: "web", given: "1.0.x", want: "web-1.0.2.tgz"},
+		{name: "newest", chart: "web", given: "", want: "web-1.0.2.tgz"},
+		{name: "no URL", chart: "web", given: "1.1.0", wantErr: fault.ErrContent, wantText: "entry has no URL"},
+		{name: "no version", chart: "web", given: "master", wantErr: fault.ErrContent, wantText: "not a semantic version"},
+		{name: "other chart", chart: "other", given: "2.0.0", want: "other-2.0.0.tgz"},
+		{name: "empty chart", chart: "none", given: "1.0.0", wantErr: fault.ErrNotFound, wantText: "no usable version"},
+		{name: "null chart", chart: "nil", given: "1.0.0", wantErr: fault.ErrNotFound},
+		{name: "missing chart", chart: "webb", given: "1.0.0", wantErr: fault.ErrNotFound, wantText: `no chart "webb"; it has web`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := NewWithT(t)
+			e, err := x.find(tc.chart, tc.given)
+			if tc.wantErr != nil {
+				g.Expect(errors.Is(err, tc.wantErr)).To(BeTrue(), "%v", err)
+				g.Expect(err.Error()).To(ContainSubstring(tc.wantText))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(e.URLs).To(Equal([]string{tc.want}))
+		})
+	}
+}
+
+func TestStylesOfWriting(t *testing.T) {
+	for name, text := range map[string]string{
+		"helm's":                                "apiVersion: v1\nentries:\n  web:\n  - apiVersion: v2\n    annotations:\n      text: |\n        entries:\n          fake:\n          - version: 9.9.9\n    description: 'a: b'\n    digest: abc\n    urls:\n    - web.tgz\n    version: 1.0.0\n  zeta:\n  - urls: [z]\n    version: 3.0.0\ngenerated: \"2026-01-01T00:00:00Z\"\nserverInfo: {}\n",
+		"indented lists, comments, blank lines": "# head\n---\napiVersion: v1\nentries: # all\n\n    # first\n    web:\n\n        # one\n        - version: 1.0.0\n\n          urls:\n            - web.tgz\n    zeta:\n        -   version: 3.0.0\n            urls: [z]\n",
+		"CRLF":                                  "apiVersion: v1\r\nentries:\r\n  web:\r\n  - version: 1.0.0\r\n    urls:\r\n    - web.tgz\r\n  zeta:\r\n  - version: 3.0.0\r\n    urls: [z]\r\n",
+		"flow lists":                            "entries:\n  web: [{version: 1.0.0, urls: [web.tgz]}]\n  zeta: [{version: 3.0.0, urls: [z]}]\n",
+		"JSON":                                  `{"apiVersion":"v1","entries":{"web":[{"version":"1.0.0","urls":["web.tgz"]}],"zeta":[{"version":"3.0.0","urls":["z"]}]}}`,
+		"quoted":                                "\"apiVersion\": v1\nentries:\n  \"web\":\n  - \"version\": \"1.0.0\"\n    \"urls\": [\"web.tgz\"]\n  'zeta':\n  - version: 3.0.0\n    urls: [z]\n",
+		"dash alone":                            "entries:\n  web:\n  -\n    version: 1.0.0\n    urls: [web.tgz]\n  zeta:\n  - version: 3.0.0\n    urls: [z]",
+		"no final break":                        "entries:\n  web:\n  - {version: 1.0.0, urls: [web.tgz]}\n  zeta:\n  - {version: 3.0.0, urls: [z]}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			x := parse(t, text)
+			e, err := x.find("web", "1.0.0")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(e.URLs).To(Equal([]string{"web.tgz"}))
+			g.Expect(x.usable()).To(Equal(2))
+			g.Expect(x.skipped).To(BeZero())
+			g.Expect(x.digest).To(MatchRegexp("^sha256:[0-9a-f]{64}$"))
+		})
+	}
+}
+
+func TestWhatIsNoIndex(t *testing.T) {
+	for name, tc := range map[string]struct {
+		given string
+		want  error
+	}{
+		"page":            {"<html><body>log in</body></html>", fault.ErrContent},
+		"empty":           {"", fault.ErrContent},
+		"other YAML":      {"kind: ConfigMap\n", fault.ErrContent},
+		"broken":          {"{entries: [", fault.ErrContent},
+		"long first line": {"{" + strings.Repeat(" ", maxUnusual+1), fault.ErrLimit},
+		"long entry":      {"entries:\n  web:\n  - version: 1.0.0\n" + strings.Repeat("    #"+strings.Repeat("x", 1<<20)+"\n", 9), fault.ErrLimit},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := parseIndex(strings.NewReader(tc.given))
+			NewWithT(t).Expect(errors.Is(err, tc.want)).To(BeTrue(), "%v", err)
+		})
+	}
+	for name, text := range map[string]string{"no charts": "apiVersion: v1\nentries: {}\n", "null": "apiVersion: v1\nentries:\n"} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(parse(t, text).usable()).To(BeZero())
+		})
+	}
+}
+
+// bigIndex writes an index of about the given size without holding it.
+func bigIndex(size int) io.Reader {
+	r, w := io.Pipe()
+	go func() {
+		_, _ = io.WriteString(w, "apiVersion: v1\nentries:\n")
+		for written, i := 0, 0; written < size; i++ {
+			n, err := fmt.Fprintf(w, "  chart-%d:\n", i)
+			if err != nil {
+				return
+			}
+			written += n
+			for j := range 20 {
+				n, _ = fmt.Fprintf(w, "  - apiVersion: v2\n    version: 1.%d.0\n    digest: %064d\n    description: %s\n    urls:\n    - https://charts.test/chart-%d-1.%d.0.tgz\n", j, j, strings.Repeat("word ", 100), i, j)
+				written += n
+			}
+		}
+		_ = w.Close()
+	}()
+	return r
+}
+
+func TestAnIndexTakesFarLessThanItsSize(t *testing.T) {
+	g := NewWithT(t)
+	const size = 20 << 20
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	x, err := parseIndex(bigIndex(size))
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(x.usable()).To(BeNumerically(">", 1000))
+	g.Expect(int64(after.HeapAlloc) - int64(before.HeapAlloc)).To(BeNumerically("<", size))
+	// The size that the memory of answers is told is about the real one.
+	g.Expect(x.size).To(BeNumerically(">", (int64(after.HeapAlloc)-int64(before.HeapAlloc))/3))
+	runtime.KeepAlive(x)
+}
+
+func FuzzParseIndex(f *testing.F) {
+	f.Add(badNeighbours)
+	f.Add(`{"entries":{"a":[{"version":"1"}]}}`)
+	f.Add("entries:\n  a:\n- b\n  - c\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		x, err := parseIndex(strings.NewReader(text))
+		if err != nil {
+			if fault.Kind(err) == nil {
+				t.Fatalf("an error without kind: %v", err)
+			}
+			return
+		}
+		for name := range x.charts {
+			_, _ = x.find(name, "")
+		}
+	})
+}

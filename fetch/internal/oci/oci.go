@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package oci reads artifacts of OCI registries, Helm charts among them.
+package oci
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"oras.land/oras-go/v2/errdef"
+	"oras.land/oras-go/v2/registry"
+	"oras.land/oras-go/v2/registry/remote"
+	"oras.land/oras-go/v2/registry/remote/auth"
+	"oras.land/oras-go/v2/registry/remote/errcode"
+
+	"kumodo.io/convoy/fetch/internal/access"
+	"kumodo.io/convoy/fetch/internal/backend"
+	"kumodo.io/convoy/fetch/internal/fault"
+)
+
+// Want is what a Release asks for. Tag, Range, Version and Digest exclude one another.
+type Want struct {
+	// Repository inside of the registry's prefix.
+	Repository string
+	// Tag is an exact tag, Range a range over the tags, Digest a manifest's digest.
+	Tag, Range, Digest string
+	// Chart says that a Helm chart is wanted, of the Version by Helm's rules.
+	Chart   bool
+	Version string
+	// MediaType selects the layer; empty selects the only one that can hold content.
+	MediaType string
+	// Pin is the revision, digest or tag that the Release is pinned to, if any.
+	Pin string
+}
+
+// Source is the registry.
+type Source struct {
+	// URL is oci://host[/prefix].
+	URL string
+	// Insecure accepts plain HTTP.
+	Insecure bool
+}
+
+// Backend reads one registry.
+type Backend struct {
+	url      *url.URL // with the scheme https
+	insecure bool
+	access   *access.Access
+	limits   backend.Limits
+	want     Want
+}
+
+// New returns the backend of a registry. The error is fault.ErrInvalid.
+func New(s Source, a *access.Access, limits backend.Limits, want Want) (*Backend, error) {
+	u, err := url.Parse(s.URL)
+	switch {
+	case err != nil:
+		return nil, fault.New(fault.ErrInvalid, "the url is no URL")
+	case u.User != nil:
+		return nil, fault.New(fault.ErrInvalid, "the url holds credentials; they belong into a Secret")
+	case u.Scheme != "oci" || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
+		return nil, fault.New(fault.ErrInvalid, "the url of a registry has the form oci://host[/prefix]")
+	}
+	u.Scheme = "https"
+	b := &Backend{url: u, insecure: s.Insecure, access: a, limits: limits, want: want}
+	if want.Repository != "" {
+		if err := b.reference().ValidateRepository(); err != nil {
+			return nil, fault.New(fault.ErrInvalid, "%q is not the name of a repository in a registry", b.reference().Repository)
+		}
+	}
+	return b, nil
+}
+
+// HostKey names what a limit per host counts.
+func (b *Backend) HostKey() string { return access.HostKey(b.url) }
+
+func (b *Backend) scrubber() *fault.Scrubber { return b.access.Scrubber() }
+
+// reference of the repository.
+func (b *Backend) reference() registry.Reference {
+	path := strings.Trim(b.url.Path, "/") + "/" + strings.Trim(b.want.Repository, "/")
+	return registry.Reference{Registry: b.url.Host, Repository: strings.Trim(path, "/")}
+}
+
+// session is the clients of one operation.
+type session struct {
+	backend   *Backend
+	transport *access.Client
+	client    *auth.Client
+	plain     bool
+	anonymous bool
+}
+
+func (b *Backend) open(ctx context.Context) (*session, error) {
+	credential, err := b.credential()
+	if err != nil {
+		return nil, err
+	}
+	transport, err := b.access.NewClient(b.url, access.Options{})
+	if err != nil {
+		return nil, err
+	}
+	s := &session{backend: b, transport: transport, anonymous: credential == auth.EmptyCredential}
+	host := b.reference().Host()
+	s.client = &auth.Client{Client: transport.Client, Cache: auth.NewCache(), ClientID: "convoy",
+		Credential: func(_ context.Context, asking string) (auth.Credential, error) {
+			if asking != host {
+				return auth.EmptyCredential, nil
+			}
+			return credential, nil
+		}}
+	if b.insecure {
+		if s.plain, err = s.speaksHTTP(ctx); err != nil {
+			s.close()
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (s *session) close() { s.transport.Close() }
+
+// speaksHTTP finds out whether a registry that may be insecure has TLS all the same.
+func (s *session) speaksHTTP(ctx context.Context) (bool, error) {
+	u := s.backend.url.JoinPath("/")
+	u.Path, u.RawPath = "/v2/", ""
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return false, fault.New(fault.ErrInvalid, "the url is unusable")
+	}
+	response, err := s.transport.Do(request)
+	if err == nil {
+		return false, response.Body.Close()
+	}
+	if access.SpeaksHTTP(u, err) {
+		return true, nil
+	}
+	return false, fault.FromRequest(err, s.backend.scrubber())
+}
+
+// credential returns what the Secret holds for the registry.
+func (b *Backend) credential() (auth.Credential, error) {
+	a := b.access
+	switch {
+	case len(a.DockerConfig) > 0:
+		entry, err := a.DockerAuth(b.url.Host, b.reference().Repository)
+		return auth.Credential{Username: entry.Username, Password: entry.Password,
+			RefreshToken: entry.IdentityToken, AccessToken: entry.RegistryToken}, err
+	case a.BearerToken != "":
+		return auth.Credential{AccessToken: a.BearerToken}, nil
+	}
+	return auth.Credential{Username: a.Username, Password: a.Password}, nil
+}
+
+func (s *session) repository() *remote.Repository {
+	return &remote.Repository{Client: s.client, Reference: s.backend.reference(), PlainHTTP: s.plain, TagListMaxPages: 1000}
+}
+
+// failed gives an error of a request a kind. what names what was asked for.
+func (s *session) failed(ctx context.Context, what string, err error) error {
+	var response *errcode.ErrorResponse
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fault.FromRequest(ctx.Err(), nil)
+	case fault.Kind(err) != nil:
+		return fault.FromRequest(err, s.backend.scrubber())
+	case errors.Is(err, errdef.ErrNotFound):
+		return fault.New(fault.ErrNotFound, "the registry has no %s", what)
+	case errors.Is(err, auth.ErrBasicCredentialNotFound):
+		return fault.FromStatus(http.StatusUnauthorized, what, false)
+	case errors.As(err, &response):
+		return fault.FromStatus(response.StatusCode, what, !s.anonymous)
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return fault.New(fault.ErrUnreachable, "the registry speaks plain HTTP; spec.insecure allows that")
+	}
+	return fault.FromRequest(err, s.backend.scrubber())
+}
+
+// Check asks the registry whether it is there and accepts the credentials.
+func (b *Backend) Check(ctx context.Context, ops backend.Ops) (backend.CheckResult, error) {
+	return backend.CheckResult{}, ops.Do(ctx, func(ctx context.Context) error {
+		s, err := b.open(ctx)
+		if err != nil {
+			return err
+		}
+		defer s.close()
+		r := &remote.Registry{RepositoryOptions: remote.RepositoryOptions{Client: s.client, Reference: registry.Reference{Registry: b.url.Host}, PlainHTTP: s.plain}}
+		err = r.Ping(ctx)
+		if errors.Is(err, errdef.ErrNotFound) {
+			return fault.New(fault.ErrUnreachable, "there is no OCI registry at the url: it does not know /v2/")
+		}
+		var response *errcode.ErrorResponse
+		if s.anonymous && errors.As(err, &response) && response.StatusCode == http.StatusUnauthorized {
+			// A registry that hands out tokens may still let everyone read some of its
+			// repositories. Whether those that are wanted are among them shows later.
+			return nil
+		}
+		return s.failed(ctx, "the registry", err)
+	})
+}

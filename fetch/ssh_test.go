@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fetch_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"golang.org/x/crypto/ssh"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
+	"kumodo.io/convoy/fetch"
+	"kumodo.io/convoy/fetch/internal/testsource"
+)
+
+func signerOf(t *testing.T, key any, err error) ssh.Signer {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := ssh.NewSignerFromKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signer
+}
+
+func TestSSHHostKeys(t *testing.T) {
+	root := t.TempDir()
+	testsource.NewGitRepository(t, root, "app.git").Commit(map[string]string{"a.yaml": "a"})
+	edKey, _ := testsource.NewSigner(t)
+	rsaPrivate, err := rsa.GenerateKey(rand.Reader, 2048)
+	rsaKey := signerOf(t, rsaPrivate, err)
+	ecPrivate, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	ecKey := signerOf(t, ecPrivate, err)
+	wrong, _ := testsource.NewSigner(t)
+	_, strange := testsource.NewSigner(t)
+	server := testsource.ServeSSH(t, root, ecKey, edKey, rsaKey)
+	onlyRSA := testsource.ServeSSH(t, root, rsaKey)
+
+	for _, tc := range []struct {
+		name     string
+		server   *testsource.SSHServer
+		given    map[string]string
+		want     error
+		wantText string
+	}{
+		{name: "only ed25519 is known", given: map[string]string{"known_hosts": server.KnownHosts(edKey.PublicKey())}},
+		{name: "only rsa is known", given: map[string]string{"known_hosts": server.KnownHosts(rsaKey.PublicKey())}},
+		{name: "all are known", given: map[string]string{"known_hosts": server.KnownHosts(wrong.PublicKey(), edKey.PublicKey(), ecKey.PublicKey())}},
+		{name: "wrong key", given: map[string]string{"known_hosts": server.KnownHosts(wrong.PublicKey())}, want: fetch.ErrUnauthorized, wantText: ssh.FingerprintSHA256(edKey.PublicKey())},
+		{name: "key of a kind that the server lacks", server: onlyRSA, given: map[string]string{"known_hosts": onlyRSA.KnownHosts(edKey.PublicKey())}, want: fetch.ErrUnauthorized, wantText: "ssh-ed25519"},
+		{name: "unknown host", given: map[string]string{"known_hosts": "elsewhere.test " + string(ssh.MarshalAuthorizedKey(edKey.PublicKey()))}, want: fetch.ErrSecret, wantText: "holds no key of [127.0.0.1]:"},
+		{name: "no known_hosts", want: fetch.ErrSecret, wantText: "no key known_hosts"},
+		{name: "no identity", given: map[string]string{"known_hosts": "x", "identity": ""}, want: fetch.ErrSecret, wantText: "no credentials"},
+		{name: "identity that is no key", given: map[string]string{"known_hosts": server.KnownHosts(edKey.PublicKey()), "identity": "canary"}, want: fetch.ErrSecret, wantText: "no usable private key"},
+		{name: "identity that the server does not know", given: map[string]string{"known_hosts": server.KnownHosts(edKey.PublicKey()), "identity": string(strange)}, want: fetch.ErrUnauthorized, wantText: "does not accept the key identity"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := NewWithT(t)
+			if tc.server == nil {
+				tc.server = server
+			}
+			data := map[string]string{"identity": string(tc.server.Client)}
+			for k, v := range tc.given {
+				data[k] = v
+			}
+			r := newRig(t, fetch.Options{Secrets: secrets{"ssh": data}})
+			a, err := r.get(t, gitWant("ssh://git@"+tc.server.Address+"/app.git", "ssh", corev1alpha1.GitSource{}))
+			if tc.want != nil {
+				g.Expect(errors.Is(err, tc.want)).To(BeTrue(), "%v", err)
+				g.Expect(err.Error()).To(ContainSubstring(tc.wantText))
+				g.Expect(err.Error()).NotTo(ContainSubstring("canary"))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(read(a, "a.yaml")).To(Equal("a"))
+		})
+	}
+}
+
+func TestSSHServerThatSaysNothing(t *testing.T) {
+	g := NewWithT(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = listener.Close() })
+	key, private := testsource.NewSigner(t)
+	server := &testsource.SSHServer{Address: listener.Addr().String(), Client: private}
+	r := newRig(t, fetch.Options{Secrets: secrets{"ssh": sshSecret(server, key)}})
+	want := gitWant("ssh://git@"+server.Address+"/app.git", "ssh", corev1alpha1.GitSource{})
+	want.Source.(*sourcev1alpha1.GitRepository).Spec.Timeout = &metav1.Duration{Duration: 50 * time.Millisecond}
+	_, err = r.get(t, want)
+	g.Expect(errors.Is(err, fetch.ErrUnreachable)).To(BeTrue(), "%v", err)
+	g.Expect(err.Error()).To(ContainSubstring("time limit of 50ms"))
+}

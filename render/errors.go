@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/render/internal/manifest"
+	"kumodo.io/convoy/render/internal/scrub"
+	"kumodo.io/convoy/render/internal/values"
+)
+
+// Error tells why content cannot be rendered. Rendering the same inputs again gives the
+// same Error. Errors of other types come from the interfaces of Input and may pass.
+type Error struct {
+	// Reason is one of the Reason constants of the core API.
+	Reason string
+	// Message for people: it names the place and the cause, and shows no values of Secrets.
+	Message string
+
+	cause error
+}
+
+// Error gives the message.
+func (e *Error) Error() string { return e.Message }
+
+// Unwrap gives the cause; nil when its text could show values of Secrets.
+func (e *Error) Unwrap() error { return e.cause }
+
+func failure(reason, format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	return &Error{Reason: reason, Message: err.Error(), cause: errors.Unwrap(err)}
+}
+
+// longest is the most that a message holds: engines cite whole templates.
+const longest = 4096
+
+// engineError makes an Error of what an engine says. Where an object is at fault rather
+// than the text it came from, the reason says so.
+func engineError(err error, secrets *scrub.Scrubber) *Error {
+	reason := corev1alpha1.ReasonRenderFailed
+	var invalid *manifest.InvalidError
+	var known *Error
+	switch {
+	case errors.As(err, &known):
+		reason = known.Reason
+	case errors.As(err, &invalid):
+		reason = corev1alpha1.ReasonInvalidObjects
+	}
+	return clean(&Error{Reason: reason, Message: err.Error(), cause: err}, secrets)
+}
+
+// clean takes secrets out of an Error, and what is too much.
+func clean(err *Error, secrets *scrub.Scrubber) *Error {
+	if secrets != nil {
+		err.Message, err.cause = secrets.Text(err.Message), nil
+	}
+	if len(err.Message) > longest {
+		err.Message = strings.ToValidUTF8(err.Message[:longest], "") + " …"
+	}
+	return err
+}
+
+// valuesError gives the Error of values that are missing or unusable. Errors of References
+// stay as they are.
+func valuesError(err error) error {
+	var missing *values.MissingError
+	var invalid *values.InvalidError
+	switch {
+	case errors.As(err, &missing) && missing.Kind == "Secret" && missing.Key == "":
+		return failure(corev1alpha1.ReasonSecretNotFound, "%w", err)
+	case errors.As(err, &missing) && missing.Kind == "Secret":
+		return failure(corev1alpha1.ReasonSecretInvalid, "%w", err)
+	case errors.As(err, &missing), errors.As(err, &invalid):
+		return failure(corev1alpha1.ReasonRenderFailed, "%w", err)
+	}
+	return err
+}
+
+// deterministic tells whether trying again would be in vain.
+func deterministic(err error) bool {
+	var known *Error
+	return errors.As(err, &known)
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package render_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/render"
+)
+
+// everyKind serves every kind, in namespaces.
+type everyKind struct{}
+
+func (everyKind) Capabilities(context.Context) (string, []string, error) { return "v1.37.2", nil, nil }
+func (everyKind) Namespaced(context.Context, schema.GroupVersionKind) (bool, error) {
+	return true, nil
+}
+
+// The digests below must never change: stored renders are known by them.
+func TestDigestsStayTheSame(t *testing.T) {
+	manifest := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, annotations: {x: '<&>'}}\nspec: {replicas: 9007199254740993, ratio: 0.1}\n"
+	hook := "lifecycle: {hooks: [{name: migrate, 'on': preSync, template: {apiVersion: batch/v1, kind: Job, metadata: {name: m}}}]}"
+	tests := []struct {
+		name, spec     string
+		files          map[string]string
+		digest, inputs string
+	}{
+		{"plain", "", map[string]string{"a.yaml": manifest}, "sha256:576631a2f69339657dedccbcce954f2aa94db52456293ca9f1e035a178a1d80b", "sha256:8207117ca498ada1d53a5676e14fad8522c97901eb1164eafd22bb5547a2b8dc"},
+		{"kustomize", "render: {kustomize: {namePrefix: x-}}", map[string]string{"a.yaml": manifest, "kustomization.yaml": "resources: [a.yaml]"}, "sha256:21303ed34e1f9154c471d62716fd368783d3ef5425e7b7436c60d0913dbd1695", "sha256:f6d8a40e81dba9770448cb225eaf28ab25db0873b3ce8daaab2784411790b4a1"},
+		{"helm", "render: {helm: {values: {a: 1}}}\n" + hook, map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": manifest}, "sha256:9f536c26c576a778d541a10374531f562177d689e7c27bf956adc10d1542f55d", "sha256:8dbe4692a480218609927e00cf423d74e916760033e16fa9c9ad72a33b261d22"},
+		{"nothing", "", map[string]string{"README.md": ""}, "sha256:4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945", "sha256:eff8463518be4d878cc4e98b4d1ab32d2e6c5eb9e0858ede986c7049134f3dd8"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			result := rendered(t, input(t, test.spec, test.files))
+			g.Expect(result.Digest).To(Equal(test.digest))
+			g.Expect(result.Inputs).To(Equal(test.inputs))
+			g.Expect(result.ComputeDigest()).To(Equal(result.Digest))
+		})
+	}
+}
+
+func TestTheSameTextGivesTheSameObjectsFromEveryEngine(t *testing.T) {
+	text := `apiVersion: v1
+kind: ConfigMap
+metadata: {name: one}
+data:
+  conf: |+
+    start
+    ---
+    note: "a --- b"
+
+---
+# only a comment
+--- # separator with a comment
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: two}
+data: {k: "--- not a separator"}
+...
+`
+	variants := map[string]string{
+		"line feeds":         text,
+		"carriage returns":   strings.ReplaceAll(text, "\n", "\r\n"),
+		"byte order mark":    "\xef\xbb\xbf" + text,
+		"separator at end":   text + "---",
+		"separator at start": "---\n" + text,
+	}
+	want := rendered(t, input(t, "", map[string]string{"a.yaml": text}))
+	for name, variant := range variants {
+		engines := map[string]map[string]string{
+			"plain":     {"a.yaml": variant},
+			"helm":      {"Chart.yaml": chartYAML, "templates/a.yaml": variant},
+			"kustomize": {"kustomization.yaml": "resources: [a.yaml]", "a.yaml": variant},
+		}
+		for engine, files := range engines {
+			t.Run(engine+"/"+name, func(t *testing.T) {
+				g := NewWithT(t)
+				result := rendered(t, input(t, "", files))
+				g.Expect(described(result.Objects)).To(Equal([]string{"ConfigMap team/one", "ConfigMap team/two"}))
+				g.Expect(result.Objects[0].Object.Object["data"]).To(Equal(map[string]any{"conf": "start\n---\nnote: \"a --- b\"\n\n"}))
+				g.Expect(result.Digest).To(Equal(want.Digest))
+			})
+		}
+	}
+}
+
+func TestNumbersAndBooleans(t *testing.T) {
+	chart := map[string]string{
+		"Chart.yaml": chartYAML,
+		"templates/a.yaml": `apiVersion: v1
+kind: ConfigMap
+metadata: {name: a}
+data:
+  quoted: {{ printf "%s %s %s %s %s %s" (.Values.build | quote) (.Values.id | quote) (.Values.huge | quote) (.Values.ver | quote) (.Values.sw | quote) (.Values.oct | quote) | quote }}
+  plain: "{{ .Values.build }} {{ .Values.id }} {{ .Values.huge }} {{ .Values.ver }} {{ .Values.sw }} {{ .Values.oct }}"
+  yaml: {{ .Values | toYaml | quote }}
+`,
+		"values-file.yaml": `{build: 20161216, id: 9007199254740993, huge: 18446744073709551615, ver: "1.10", sw: "yes", oct: "0755"}`,
+	}
+	inSpec := `values: {build: 20161216, id: 9007199254740993, huge: 18446744073709551615, ver: "1.10", sw: "yes", oct: "0755"}`
+	tests := []struct{ name, spec string }{
+		{"file", "render: {helm: {valuesFiles: [values-file.yaml]}}"},
+		{"secret", "render: {helm: {valuesFrom: [{kind: Secret, name: s}]}}"},
+		{"inline", "render: {helm: {" + inSpec + "}}"},
+		{"chart", ""},
+	}
+	g := NewWithT(t)
+	digests := map[string]bool{}
+	for _, test := range tests {
+		in := input(t, test.spec, chart)
+		in.References = secrets{"s": {"values.yaml": []byte(chart["values-file.yaml"])}}
+		if test.name == "inline" { // as the API server hands it on: JSON
+			in.Release.Spec.Render.Helm.Values = raw(`{"build": 20161216, "id": 9007199254740993, "huge": 18446744073709551615, "ver": "1.10", "sw": "yes", "oct": "0755"}`)
+		}
+		if test.name == "chart" {
+			with := map[string]string{"values.yaml": chart["values-file.yaml"]}
+			for name, content := range chart {
+				with[name] = content
+			}
+			in.Artifact = content(".", with)
+		}
+		result := rendered(t, in)
+		digests[result.Digest] = true
+		g.Expect(result.Objects[0].Object.Object["data"]).To(Equal(map[string]any{
+			"quoted": `"20161216" "9007199254740993" "18446744073709551615" "1.10" "yes" "0755"`,
+			"plain":  "20161216 9007199254740993 18446744073709551615 1.10 yes 0755",
+			"yaml":   "build: 20161216\nhuge: 18446744073709551615\nid: 9007199254740993\noct: \"0755\"\nsw: \"yes\"\nver: \"1.10\"",
+		}), test.name)
+	}
+	g.Expect(digests).To(HaveLen(1))
+}
+
+func TestHooksOfOneWeightGoByKind(t *testing.T) {
+	g := NewWithT(t)
+	hook := func(apiVersion, kind, name, weight string) string {
+		return "---\napiVersion: " + apiVersion + "\nkind: " + kind + "\nmetadata: {name: " + name + ", annotations: {helm.sh/hook: pre-install, helm.sh/hook-weight: \"" + weight + "\"}}\n"
+	}
+	result := rendered(t, input(t, "lifecycle: {hooks: [{name: own, 'on': postSync, template: {apiVersion: batch/v1, kind: Job, metadata: {name: own}}}]}", map[string]string{
+		"Chart.yaml": chartYAML,
+		"templates/hooks.yaml": hook("batch/v1", "Job", "b-late", "10") + hook("batch/v1", "Job", "c-middle", "2") + hook("batch/v1", "Job", "a-job", "-3") +
+			hook("rbac.authorization.k8s.io/v1", "RoleBinding", "a-binding", "-3") + hook("rbac.authorization.k8s.io/v1", "Role", "a-role", "-3") + hook("v1", "ServiceAccount", "z-sa", "-3"),
+	}))
+	var names []string
+	for _, h := range result.Hooks {
+		names = append(names, h.Name)
+	}
+	g.Expect(names).To(Equal([]string{
+		"preSync/ServiceAccount/z-sa", "preSync/Role/a-role", "preSync/RoleBinding/a-binding", "preSync/Job/a-job",
+		"preSync/Job/c-middle", "preSync/Job/b-late", "own",
+	}))
+	g.Expect(result.Objects).To(BeEmpty())
+}
+
+func TestHooksOfACharts(t *testing.T) {
+	g := NewWithT(t)
+	hook := func(name, events, more string) string {
+		return "---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: " + name + ", annotations: {helm.sh/hook: \"" + events + "\"" + more + "}}\n"
+	}
+	files := map[string]string{
+		"Chart.yaml": chartYAML,
+		"templates/hooks.yaml": hook("both", "pre-install,pre-upgrade", ", helm.sh/hook-delete-policy: \"hook-succeeded,before-hook-creation\"") +
+			hook("install", "pre-install", "") + hook("upgrade", "post-upgrade", "") + hook("around", "pre-install,post-install", "") +
+			hook("delete", "pre-delete", "") + hook("rollback", "pre-rollback", "") + hook("test", "test", "") +
+			hook("same", "pre-install", ""),
+		"templates/other.yaml": hook("same", "pre-upgrade", ""),
+		"templates/a.yaml":     configMap("a"),
+	}
+	names := func(hooks []render.Hook) (all []string) {
+		for _, h := range hooks {
+			all = append(all, h.Name)
+		}
+		return all
+	}
+	install := rendered(t, input(t, "", files))
+	g.Expect(names(install.Hooks)).To(Equal([]string{
+		"preSync/Job/around", "preSync/Job/both", "preSync/Job/install", "preSync/Job/same/team/batch/install", "postSync/Job/around", "preDelete/Job/delete",
+	}))
+	both := install.Hooks[1]
+	g.Expect(both.DeletePolicy).To(Equal([]corev1alpha1.HookDeletePolicy{corev1alpha1.HookDeleteBeforeCreation, corev1alpha1.HookDeleteSucceeded}))
+	g.Expect(both.FailurePolicy).To(Equal(corev1alpha1.HookFailureStop))
+	g.Expect(install.Hooks[2].DeletePolicy).To(Equal([]corev1alpha1.HookDeletePolicy{corev1alpha1.HookDeleteBeforeCreation}))
+
+	in := input(t, "", files)
+	in.Upgrade = true
+	upgrade := rendered(t, in)
+	g.Expect(names(upgrade.Hooks)).To(Equal([]string{
+		"preSync/Job/both", "preSync/Job/same/team/batch/upgrade", "postSync/Job/upgrade", "preDelete/Job/delete",
+	}))
+	// What was installed is not another render only because the next sync is an upgrade.
+	g.Expect(upgrade.Digest).To(Equal(install.Digest))
+
+	g.Expect(names(rendered(t, input(t, "render: {helm: {skipTests: false}}", files)).Hooks)).To(ContainElement("postSync/Job/test"))
+	without := rendered(t, input(t, "render: {helm: {disableHooks: true}}", files))
+	g.Expect(without.Hooks).To(BeEmpty())
+	g.Expect(described(without.Objects)).To(Equal([]string{"ConfigMap team/a"}))
+}
+
+func TestAHookMayNotBeAnObjectToo(t *testing.T) {
+	g := NewWithT(t)
+	err := failed(t, input(t, "lifecycle: {hooks: [{name: h, 'on': preSync, template: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}}]}", map[string]string{"a.yaml": configMap("a")}))
+	g.Expect(err.Error()).To(Equal("ConfigMap team/a is in the render twice: in a.yaml and in spec.lifecycle.hooks[h]"))
+}

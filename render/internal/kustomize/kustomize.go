@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kustomize builds kustomizations with the kustomize library, as `kustomize build`
+// does.
+//
+// A build sees the content of the source and nothing else: bases may lie anywhere in it,
+// and anything remote, any plugin and any executable is refused.
+package kustomize
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"sync"
+
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resource"
+	"sigs.k8s.io/yaml"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/render/internal/manifest"
+)
+
+// FileNames are the names by which a kustomization is known, in order of preference.
+var FileNames = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+
+// building is held during a build: the library keeps the schema that a kustomization asks
+// for in a variable of its own package, for all builds of the process.
+var building sync.Mutex
+
+// Render builds the kustomization in dir, with what spec adds to it. Errors name files of
+// the source.
+func Render(root fs.FS, dir string, spec corev1alpha1.KustomizeRender) ([]manifest.Document, error) {
+	source, own, err := open(root, dir, spec)
+	if err != nil {
+		return nil, err
+	}
+	resources, err := build(source, dir)
+	if err != nil {
+		return nil, err
+	}
+	var documents []manifest.Document
+	for _, r := range resources {
+		decoded, err := document(r, dir, own)
+		if err != nil {
+			return nil, err
+		}
+		documents = append(documents, decoded...)
+	}
+	return documents, nil
+}
+
+// build runs the library. What the source refused goes before what the library made of it.
+func build(source *source, dir string) ([]*resource.Resource, error) {
+	building.Lock()
+	defer building.Unlock()
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(source, "/"+dir)
+	if source.refused != nil {
+		return nil, source.refused
+	}
+	if err != nil {
+		return nil, fmt.Errorf("building the kustomization in %s: %w", dir, err)
+	}
+	return built.Resources(), nil
+}
+
+const originAnnotation = "config.kubernetes.io/origin"
+
+// document decodes a built resource. The annotation that tells where it comes from is
+// taken off when the source did not ask for it.
+func document(r *resource.Resource, dir string, own bool) ([]manifest.Document, error) {
+	origin := originOf(r, dir)
+	if own {
+		annotations := r.GetAnnotations()
+		delete(annotations, originAnnotation)
+		if err := r.SetAnnotations(annotations); err != nil {
+			return nil, fmt.Errorf("%s: %w", origin, err)
+		}
+	}
+	// The text of the node keeps quotes and digits as the source has them.
+	text, err := r.RNode.String()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", origin, err)
+	}
+	return manifest.Decode(origin, []byte(text))
+}
+
+func originOf(r *resource.Resource, dir string) string {
+	var origin struct {
+		Path         string `json:"path"`
+		ConfiguredIn string `json:"configuredIn"`
+	}
+	if err := yaml.Unmarshal([]byte(r.GetAnnotations()[originAnnotation]), &origin); err == nil {
+		for _, file := range []string{origin.Path, origin.ConfiguredIn} {
+			if file != "" {
+				return path.Join(dir, file)
+			}
+		}
+	}
+	return path.Join(dir, FileNames[0])
+}
+
+// find gives the name of the kustomization file in dir.
+func find(root fs.FS, dir string) (string, []byte, error) {
+	for _, name := range FileNames {
+		content, err := fs.ReadFile(root, path.Join(dir, name))
+		if err == nil {
+			return name, content, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", nil, err
+		}
+	}
+	return "", nil, fmt.Errorf("%s has no kustomization file (%s)", dir, strings.Join(FileNames, ", "))
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kustomize_test
+
+import (
+	"io/fs"
+	"testing"
+	"testing/fstest"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/render/internal/kustomize"
+	"kumodo.io/convoy/render/internal/manifest"
+)
+
+func root(files map[string]string) fs.FS {
+	fsys := fstest.MapFS{}
+	for name, content := range files {
+		fsys[name] = &fstest.MapFile{Data: []byte(content)}
+	}
+	return fsys
+}
+
+const deployment = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, labels: {flag: "yes"}}
+spec:
+  replicas: 9007199254740993
+  template: {spec: {containers: [{name: app, image: "app:1"}, {name: side, image: "side:1"}]}}
+`
+
+// overlay is a kustomization with a base beside it.
+func overlay() map[string]string {
+	return map[string]string{
+		"apps/base/kustomization.yaml":   "resources: [web.yaml]\nconfigMapGenerator: [{name: conf, literals: [a=b], options: {disableNameSuffixHash: true}}]\n",
+		"apps/base/web.yaml":             deployment,
+		"apps/prod/kustomization.yml":    "resources: [../base]\nnamePrefix: prod-\nimages: [{name: app, newName: registry/app, newTag: \"2\"}]\n",
+		"parts/extra/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: [extra.yaml]\n",
+		"parts/extra/extra.yaml":         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra}\n",
+	}
+}
+
+func names(documents []manifest.Document) []string {
+	var all []string
+	for _, d := range documents {
+		all = append(all, manifest.Name(d.Object.Object)+" < "+d.Origin)
+	}
+	return all
+}
+
+func images(t *testing.T, documents []manifest.Document) []string {
+	t.Helper()
+	containers, _, err := unstructured.NestedSlice(documents[0].Object.Object, "spec", "template", "spec", "containers")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	var all []string
+	for _, c := range containers {
+		all = append(all, c.(map[string]any)["image"].(string))
+	}
+	return all
+}
+
+func TestRender(t *testing.T) {
+	tests := []struct {
+		name   string
+		given  corev1alpha1.KustomizeRender
+		want   []string
+		images []string
+	}{
+		{"as it is", corev1alpha1.KustomizeRender{},
+			[]string{"Deployment prod-web < apps/base/web.yaml", "ConfigMap prod-conf < apps/base/kustomization.yaml"},
+			[]string{"registry/app:2", "side:1"}},
+		{"prefix and suffix", corev1alpha1.KustomizeRender{NamePrefix: "eu-", NameSuffix: "-x"},
+			[]string{"Deployment eu-prod-web-x < apps/base/web.yaml", "ConfigMap eu-prod-conf-x < apps/base/kustomization.yaml"},
+			[]string{"registry/app:2", "side:1"}},
+		{"images", corev1alpha1.KustomizeRender{Images: []corev1alpha1.KustomizeImage{{Name: "app", NewTag: "3"}, {Name: "side", Digest: "sha256:aa"}}},
+			[]string{"Deployment prod-web < apps/base/web.yaml", "ConfigMap prod-conf < apps/base/kustomization.yaml"},
+			[]string{"registry/app:3", "side@sha256:aa"}},
+		{"components", corev1alpha1.KustomizeRender{Components: []string{"../../parts/extra"}},
+			[]string{"Deployment prod-web < apps/base/web.yaml", "ConfigMap prod-conf < apps/base/kustomization.yaml", "ConfigMap prod-extra < parts/extra/extra.yaml"},
+			[]string{"registry/app:2", "side:1"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			documents, err := kustomize.Render(root(overlay()), "apps/prod", test.given)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(names(documents)).To(Equal(test.want))
+			g.Expect(images(t, documents)).To(Equal(test.images))
+			g.Expect(documents[0].Object.GetAnnotations()).To(BeEmpty())
+			g.Expect(documents[0].Object.GetLabels()).To(Equal(map[string]string{"flag": "yes"}))
+			replicas, _, _ := unstructured.NestedInt64(documents[0].Object.Object, "spec", "replicas")
+			g.Expect(replicas).To(Equal(int64(9007199254740993)))
+		})
+	}
+}
+
+func TestOriginsThatTheSourceAsksForStay(t *testing.T) {
+	g := NewWithT(t)
+	documents, err := kustomize.Render(root(map[string]string{
+		"kustomization.yaml": "resources: [web.yaml]\nbuildMetadata: [originAnnotations]\n",
+		"web.yaml":           deployment,
+	}), ".", corev1alpha1.KustomizeRender{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(documents[0].Object.GetAnnotations()).To(HaveKeyWithValue("config.kubernetes.io/origin", "path: web.yaml\n"))
+}
+
+func TestRenderRefuses(t *testing.T) {
+	tests := []struct {
+		name  string
+		given string // kustomization.yaml
+		more  map[string]string
+		want  string
+	}{
+		{"https", "resources: ['https://user:hunter2@git.test/a.yaml?token=hunter2']", nil,
+			`apps/kustomization.yaml: resources refers to "https://git.test/a.yaml": remote references are not followed`},
+		{"http without slashes", "resources: ['http:git.test/a.yaml']", nil, "remote references are not followed"},
+		{"git over ssh", "bases: ['git@git.test:org/repo']", nil, "remote references are not followed"},
+		{"github", "components: ['github.com/org/repo//deploy?ref=v1']", map[string]string{
+			"apps/github.com/org/repo/deploy/kustomization.yaml": "kind: Component"}, "remote references are not followed"},
+		{"forced git", "resources: ['git::https://git.test/org/repo']", nil, "remote references are not followed"},
+		{"file scheme", "resources: ['file:///etc']", nil, "remote references are not followed"},
+		{"patch", "resources: [a.yaml]\npatches: [{path: 'https://git.test/p.yaml'}]", nil, `patches.path refers to "https://git.test/p.yaml"`},
+		{"generated from", "configMapGenerator: [{name: a, files: ['k=https://git.test/p.yaml']}]", nil, "configMapGenerator.files refers to"},
+		{"environment", "secretGenerator: [{name: a, envs: ['https://git.test/p.env']}]", nil, "secretGenerator.envs refers to"},
+		{"schema", "openapi: {path: 'https://git.test/p.json'}", nil, "openapi.path refers to"},
+		{"in a base", "resources: [../base]", map[string]string{"base/kustomization.yaml": "resources: ['https://git.test/a.yaml']"},
+			"base/kustomization.yaml: resources refers to"},
+		{"in the file of a transformer", "resources: [a.yaml]\ntransformers: [t.yaml]", map[string]string{
+			"apps/t.yaml": "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: t}\npath: https://git.test/p.yaml\n"},
+			`apps/t.yaml: PatchTransformer.path refers to "https://git.test/p.yaml"`},
+		{"in a transformer", "resources: [a.yaml]\ntransformers:\n- |-\n  apiVersion: builtin\n  kind: PatchTransformer\n  metadata: {name: t}\n  path: https://git.test/p.yaml\n", nil,
+			"PatchTransformer.path refers to"},
+		{"plugin", "resources: [a.yaml]\ngenerators: [g.yaml]", map[string]string{
+			"apps/g.yaml": "apiVersion: someteam.test/v1\nkind: Chart\nmetadata: {name: g, annotations: {config.kubernetes.io/function: 'exec: {path: /bin/true}'}}\n"},
+			"external plugins disabled"},
+		{"chart", "helmCharts: [{name: a, repo: 'https://c.test'}]", nil, "must specify --enable-helm"},
+		{"missing resource", "resources: [none.yaml]", nil, "none.yaml"},
+		{"outside", "resources: [../../../etc]", nil, "etc"},
+		{"file outside of the kustomization", "resources: [../other.yaml]", map[string]string{"other.yaml": deployment}, "is not in or below"},
+		{"no YAML", "resources: [", nil, "yaml: line 1"},
+		{"unknown field", "resource: [a.yaml]", nil, `unknown field "resource"`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			files := map[string]string{"apps/kustomization.yaml": test.given, "apps/a.yaml": deployment}
+			for name, content := range test.more {
+				files[name] = content
+			}
+			_, err := kustomize.Render(root(files), "apps", corev1alpha1.KustomizeRender{})
+			g.Expect(err).To(MatchError(ContainSubstring(test.want)))
+			g.Expect(err.Error()).NotTo(ContainSubstring("hunter2"))
+		})
+	}
+}
+
+func TestRenderRefusesAMissingKustomization(t *testing.T) {
+	_, err := kustomize.Render(root(map[string]string{"apps/a.yaml": deployment}), "apps", corev1alpha1.KustomizeRender{})
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("apps has no kustomization file")))
+}

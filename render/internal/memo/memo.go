@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package memo remembers the outcomes of work by key, and does the work of one key once
+// however many ask for it at the same time.
+package memo
+
+import (
+	"container/list"
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+
+	"k8s.io/klog/v2"
+)
+
+// Memo remembers a bounded number of outcomes; those not asked for the longest go first.
+type Memo[V any] struct {
+	limit int
+	keep  func(error) bool
+
+	mu      sync.Mutex
+	entries map[string]*list.Element
+	recent  *list.List // of outcome, most recently used first
+	flights map[string]*flight[V]
+}
+
+type outcome[V any] struct {
+	key   string
+	value V
+	err   error
+}
+
+// flight is work under way; outcome is set once done is closed.
+type flight[V any] struct {
+	done    chan struct{}
+	outcome outcome[V]
+}
+
+// New makes a Memo of at most limit outcomes. Failures for which keep is true are
+// remembered like values; the others are tried again by the next who asks.
+func New[V any](limit int, keep func(error) bool) *Memo[V] {
+	return &Memo[V]{
+		limit: limit, keep: keep,
+		entries: map[string]*list.Element{}, recent: list.New(), flights: map[string]*flight[V]{},
+	}
+}
+
+// Do gives the outcome of work for a key; known tells that it was remembered. Work goes on
+// when the context of a caller ends, for the others and for the next time; that caller
+// gets the context's error. A panic of work is an error.
+func (m *Memo[V]) Do(ctx context.Context, key string, work func(context.Context) (V, error)) (value V, known bool, err error) {
+	m.mu.Lock()
+	if element, ok := m.entries[key]; ok {
+		m.recent.MoveToFront(element)
+		m.mu.Unlock()
+		o := element.Value.(outcome[V])
+		return o.value, true, o.err
+	}
+	f, ok := m.flights[key]
+	if !ok {
+		f = &flight[V]{done: make(chan struct{})}
+		m.flights[key] = f
+		go m.fly(context.WithoutCancel(ctx), key, f, work)
+	}
+	m.mu.Unlock()
+
+	select {
+	case <-f.done:
+		return f.outcome.value, false, f.outcome.err
+	case <-ctx.Done():
+		return value, false, ctx.Err()
+	}
+}
+
+func (m *Memo[V]) fly(ctx context.Context, key string, f *flight[V], work func(context.Context) (V, error)) {
+	f.outcome.key = key
+	f.outcome.value, f.outcome.err = guarded(ctx, work)
+
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.flights, key)
+	if f.outcome.err == nil || m.keep(f.outcome.err) {
+		m.entries[key] = m.recent.PushFront(f.outcome)
+	}
+	for m.recent.Len() > m.limit {
+		last := m.recent.Remove(m.recent.Back()).(outcome[V])
+		delete(m.entries, last.key)
+	}
+	close(f.done)
+}
+
+func guarded[V any](ctx context.Context, work func(context.Context) (V, error)) (value V, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			// The panic's own text may show values of Secrets; where it came from does not.
+			klog.FromContext(ctx).Error(nil, "Rendering panicked", "type", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
+			err = fmt.Errorf("internal error: panic of type %T", p)
+		}
+	}()
+	return work(ctx)
+}

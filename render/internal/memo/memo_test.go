@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package memo_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"kumodo.io/convoy/render/internal/memo"
+)
+
+var (
+	errLasting = errors.New("lasting")
+	errPassing = errors.New("passing")
+)
+
+func newMemo(limit int) *memo.Memo[int] {
+	return memo.New[int](limit, func(err error) bool { return errors.Is(err, errLasting) })
+}
+
+func TestDoWorksOncePerKey(t *testing.T) {
+	g := NewWithT(t)
+	m := newMemo(2)
+	var worked atomic.Int32
+	begin := make(chan struct{})
+	work := func(context.Context) (int, error) {
+		<-begin
+		return int(worked.Add(1)), nil
+	}
+	var wait sync.WaitGroup
+	results := make([]int, 8)
+	for i := range results {
+		wait.Go(func() { results[i], _, _ = m.Do(t.Context(), "a", work) })
+	}
+	close(begin)
+	wait.Wait()
+	g.Expect(results).To(HaveEach(1))
+	value, known, err := m.Do(t.Context(), "a", work)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(known).To(BeTrue())
+	g.Expect(value).To(Equal(1))
+}
+
+func TestDoRemembers(t *testing.T) {
+	tests := []struct {
+		name string
+		err  error
+		want bool
+	}{
+		{"a value", nil, true},
+		{"a lasting failure", errLasting, true},
+		{"not a passing failure", errPassing, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			m := newMemo(2)
+			work := func(context.Context) (int, error) { return 1, test.err }
+			_, known, _ := m.Do(t.Context(), "a", work)
+			g.Expect(known).To(BeFalse())
+			_, known, err := m.Do(t.Context(), "a", work)
+			g.Expect(known).To(Equal(test.want))
+			if test.err == nil {
+				g.Expect(err).NotTo(HaveOccurred())
+			} else {
+				g.Expect(err).To(MatchError(test.err))
+			}
+		})
+	}
+}
+
+func TestDoForgetsWhatWasNotAskedForTheLongest(t *testing.T) {
+	g := NewWithT(t)
+	m := newMemo(2)
+	ask := func(key string) bool {
+		_, known, err := m.Do(t.Context(), key, func(context.Context) (int, error) { return 0, nil })
+		g.Expect(err).NotTo(HaveOccurred())
+		return known
+	}
+	g.Expect(ask("a")).To(BeFalse())
+	g.Expect(ask("b")).To(BeFalse())
+	g.Expect(ask("a")).To(BeTrue())
+	g.Expect(ask("c")).To(BeFalse())
+	g.Expect(ask("a")).To(BeTrue())
+	g.Expect(ask("b")).To(BeFalse())
+}
+
+func TestDoGoesOnWithoutACallerWhoLeft(t *testing.T) {
+	g := NewWithT(t)
+	m := newMemo(2)
+	ctx, leave := context.WithCancel(t.Context())
+	working, finish := make(chan struct{}), make(chan struct{})
+	left := make(chan error)
+	go func() {
+		_, _, err := m.Do(ctx, "a", func(ctx context.Context) (int, error) {
+			close(working)
+			<-finish
+			return 7, ctx.Err()
+		})
+		left <- err
+	}()
+	<-working
+	leave()
+	g.Expect(<-left).To(MatchError(context.Canceled))
+	close(finish)
+	value, _, err := m.Do(t.Context(), "a", func(context.Context) (int, error) { return 0, errPassing })
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(value).To(Equal(7))
+}
+
+func TestDoMakesAnErrorOfAPanic(t *testing.T) {
+	g := NewWithT(t)
+	_, _, err := newMemo(2).Do(t.Context(), "a", func(context.Context) (int, error) { panic("hunter2") })
+	g.Expect(err).To(MatchError("internal error: panic of type string"))
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package mutation applies the patches of a Release to rendered objects.
+package mutation
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/render/internal/lossless"
+	"kumodo.io/convoy/render/internal/selection"
+)
+
+// Mutation is a patch that is ready for use.
+type Mutation struct {
+	// Name is for messages.
+	Name string
+	// Optional lets it match nothing.
+	Optional bool
+
+	target *selection.Selector
+	patch  func(object *unstructured.Unstructured) (map[string]any, error)
+}
+
+// Compile parses a mutation. The error says which part of it cannot be parsed.
+func Compile(m corev1alpha1.Mutation) (*Mutation, error) {
+	target, err := selection.New(m.Target)
+	if err != nil {
+		return nil, fmt.Errorf("target: %w", err)
+	}
+	patch, err := lossless.YAML([]byte(m.Patch))
+	if err != nil {
+		return nil, fmt.Errorf("patch: %w", err)
+	}
+	compiled := &Mutation{Name: m.Name, Optional: m.Optional, target: target}
+	if compiled.patch, err = compilePatch(m.Type, patch); err != nil {
+		return nil, fmt.Errorf("patch: %w", err)
+	}
+	return compiled, nil
+}
+
+func compilePatch(kind corev1alpha1.MutationType, patch any) (func(*unstructured.Unstructured) (map[string]any, error), error) {
+	if kind == corev1alpha1.MutationJSON {
+		return compileJSONPatch(patch)
+	}
+	if _, err := lossless.Object(patch); err != nil {
+		return nil, err
+	}
+	fields, ok := patch.(map[string]any)
+	if !ok {
+		return nil, errors.New("an object with the fields to change is expected; a list of operations needs type: json")
+	}
+	if kind == corev1alpha1.MutationMerge {
+		return func(o *unstructured.Unstructured) (map[string]any, error) { return merge(o.Object, fields), nil }, nil
+	}
+	return func(o *unstructured.Unstructured) (map[string]any, error) { return strategic(o, fields) }, nil
+}
+
+// Matches tells whether the mutation is for an object.
+func (m *Mutation) Matches(object *unstructured.Unstructured) bool { return m.target.Matches(object) }
+
+// Apply gives the changed object; the given one is not touched. A patch cannot make
+// another object: the error says so when apiVersion, kind or name would be gone, or the
+// kind another.
+func (m *Mutation) Apply(object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	patched, err := m.patch(object)
+	if err != nil {
+		return nil, err
+	}
+	result := &unstructured.Unstructured{Object: patched}
+	if result.GroupVersionKind().GroupKind() != object.GroupVersionKind().GroupKind() {
+		return nil, errors.New("the patch would change the object's kind")
+	}
+	if result.GetName() == "" {
+		return nil, errors.New("the patch would remove the object's name")
+	}
+	return result, nil
+}
+
+// strategic applies a strategic merge patch. Only built-in kinds say how their lists are
+// merged; for others it is a JSON merge patch.
+func strategic(object *unstructured.Unstructured, patch map[string]any) (map[string]any, error) {
+	typed, err := scheme.Scheme.New(object.GroupVersionKind())
+	if runtime.IsNotRegisteredError(err) {
+		return merge(object.Object, patch), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	// Both are changed by the library.
+	patched, err := strategicpatch.StrategicMergeMapPatch(runtime.DeepCopyJSON(object.Object), runtime.DeepCopyJSON(patch), typed)
+	if err != nil {
+		return nil, err
+	}
+	return patched, nil
+}
+
+// merge applies a JSON merge patch (RFC 7386). The result shares parts with both.
+func merge(object, patch map[string]any) map[string]any {
+	merged := make(map[string]any, len(object)+len(patch))
+	for key, value := range object {
+		merged[key] = value
+	}
+	for key, value := range patch {
+		fields, isMap := value.(map[string]any)
+		switch {
+		case value == nil:
+			delete(merged, key)
+		case isMap:
+			under, _ := merged[key].(map[string]any)
+			merged[key] = merge(under, fields)
+		default:
+			merged[key] = value
+		}
+	}
+	return merged
+}
+
+// compileJSONPatch makes a patch of a list of operations (RFC 6902).
+func compileJSONPatch(patch any) (func(*unstructured.Unstructured) (map[string]any, error), error) {
+	if _, ok := patch.([]any); !ok {
+		return nil, errors.New("type: json needs a list of operations")
+	}
+	text, err := json.Marshal(patch)
+	if err != nil {
+		return nil, err
+	}
+	operations, err := jsonpatch.DecodePatch(text)
+	if err != nil {
+		return nil, err
+	}
+	return func(o *unstructured.Unstructured) (map[string]any, error) { return applyJSONPatch(o, operations) }, nil
+}
+
+func applyJSONPatch(object *unstructured.Unstructured, operations jsonpatch.Patch) (map[string]any, error) {
+	text, err := json.Marshal(object.Object)
+	if err != nil {
+		return nil, err
+	}
+	if text, err = operations.Apply(text); err != nil {
+		return nil, err
+	}
+	decoded, err := lossless.JSON(text)
+	if err != nil {
+		return nil, err
+	}
+	if decoded, err = lossless.Object(decoded); err != nil {
+		return nil, err
+	}
+	fields, ok := decoded.(map[string]any)
+	if !ok {
+		return nil, errors.New("the patch would leave no object")
+	}
+	return fields, nil
+}

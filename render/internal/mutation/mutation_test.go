@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mutation_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/render/internal/manifest"
+	"kumodo.io/convoy/render/internal/mutation"
+)
+
+func object(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	documents, err := manifest.Decode("f.yaml", []byte(text))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return documents[0].Object
+}
+
+const deployment = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop, labels: {app: web}, annotations: {tier: front}}
+spec:
+  replicas: 1
+  template:
+    spec:
+      containers:
+      - {name: app, image: "app:1", args: [a]}
+      - {name: sidecar, image: "side:1"}
+`
+
+const custom = `
+apiVersion: t.test/v1
+kind: Widget
+metadata: {name: web}
+spec: {id: 9007199254740993, drop: 1, parts: [{name: a, size: 1}, {name: b, size: 2}]}
+`
+
+func TestApply(t *testing.T) {
+	tests := []struct {
+		name, given, patch string
+		kind               corev1alpha1.MutationType
+		want               string
+	}{
+		{"strategic merges lists by key", deployment, "spec: {replicas: null, template: {spec: {containers: [{name: app, image: 'app:2'}]}}}", "", `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop, labels: {app: web}, annotations: {tier: front}}
+spec: {template: {spec: {containers: [{name: app, image: "app:2", args: [a]}, {name: sidecar, image: "side:1"}]}}}
+`},
+		{"strategic deletes by key", deployment, "spec: {template: {spec: {containers: [{name: sidecar, $patch: delete}]}}}", corev1alpha1.MutationStrategic, `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop, labels: {app: web}, annotations: {tier: front}}
+spec: {replicas: 1, template: {spec: {containers: [{name: app, image: "app:1", args: [a]}]}}}
+`},
+		{"strategic of a custom kind replaces lists", custom, "spec: {parts: [{name: c}]}", corev1alpha1.MutationStrategic, `
+apiVersion: t.test/v1
+kind: Widget
+metadata: {name: web}
+spec: {id: 9007199254740993, drop: 1, parts: [{name: c}]}
+`},
+		{"merge removes with null and keeps numbers", custom, "spec: {drop: null, parts: [], other: {id: 9007199254740995}}", corev1alpha1.MutationMerge, `
+apiVersion: t.test/v1
+kind: Widget
+metadata: {name: web}
+spec: {id: 9007199254740993, parts: [], other: {id: 9007199254740995}}
+`},
+		{"json", custom, `
+- {op: remove, path: /spec/drop}
+- {op: add, path: /spec/parts/1, value: {name: x, size: 9007199254740995}}
+- {op: test, path: /spec/id, value: 9007199254740993}
+`, corev1alpha1.MutationJSON, `
+apiVersion: t.test/v1
+kind: Widget
+metadata: {name: web}
+spec: {id: 9007199254740993, parts: [{name: a, size: 1}, {name: x, size: 9007199254740995}, {name: b, size: 2}]}
+`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			m, err := mutation.Compile(corev1alpha1.Mutation{Name: "m", Type: test.kind, Patch: test.patch})
+			g.Expect(err).NotTo(HaveOccurred())
+			given := object(t, test.given)
+			got, err := m.Apply(given)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(got.Object).To(Equal(object(t, test.want).Object))
+			g.Expect(given.Object).To(Equal(object(t, test.given).Object), "the given object was changed")
+		})
+	}
+}
+
+func TestApplyRefuses(t *testing.T) {
+	tests := []struct {
+		name, patch string
+		kind        corev1alpha1.MutationType
+		want        string
+	}{
+		{"another kind", "kind: Other", corev1alpha1.MutationMerge, "would change the object's kind"},
+		{"no name", "metadata: {name: null}", corev1alpha1.MutationMerge, "would remove the object's name"},
+		{"path that is not there", "[{op: remove, path: /spec/none}]", corev1alpha1.MutationJSON, "/spec/none"},
+		{"nothing left", "[{op: replace, path: '', value: []}]", corev1alpha1.MutationJSON, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			m, err := mutation.Compile(corev1alpha1.Mutation{Type: test.kind, Patch: test.patch})
+			g.Expect(err).NotTo(HaveOccurred())
+			_, err = m.Apply(object(t, custom))
+			g.Expect(err).To(MatchError(ContainSubstring(test.want)))
+		})
+	}
+}
+
+func TestCompileRefuses(t *testing.T) {
+	tests := []struct {
+		name  string
+		given corev1alpha1.Mutation
+		want  string
+	}{
+		{"no YAML", corev1alpha1.Mutation{Patch: "a: ["}, "patch: "},
+		{"operations without type", corev1alpha1.Mutation{Patch: "[{op: remove, path: /a}]"}, "a list of operations needs type: json"},
+		{"no operations", corev1alpha1.Mutation{Type: corev1alpha1.MutationJSON, Patch: "a: b"}, "type: json needs a list of operations"},
+		{"label selector", corev1alpha1.Mutation{Patch: "a: b", Target: corev1alpha1.ObjectSelector{LabelSelector: "a=b=c"}}, "target: labelSelector: "},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := mutation.Compile(test.given)
+			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(test.want)))
+		})
+	}
+}
+
+func TestMatches(t *testing.T) {
+	tests := []struct {
+		name  string
+		given corev1alpha1.ObjectSelector
+		want  bool
+	}{
+		{"everything", corev1alpha1.ObjectSelector{}, true},
+		{"all fields", corev1alpha1.ObjectSelector{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "shop", Name: "web", LabelSelector: "app in (web)", AnnotationSelector: "tier=front"}, true},
+		{"core group", corev1alpha1.ObjectSelector{Group: "core"}, false},
+		{"other kind", corev1alpha1.ObjectSelector{Kind: "StatefulSet"}, false},
+		{"other namespace", corev1alpha1.ObjectSelector{Namespace: "default"}, false},
+		{"label that is not there", corev1alpha1.ObjectSelector{LabelSelector: "!app"}, false},
+		{"other annotation", corev1alpha1.ObjectSelector{AnnotationSelector: "tier=back"}, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			m, err := mutation.Compile(corev1alpha1.Mutation{Target: test.given, Patch: "a: b"})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(m.Matches(object(t, deployment))).To(Equal(test.want))
+		})
+	}
+}

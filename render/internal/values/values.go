@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package values gathers the values that a Release gives to a chart, in the one documented
+// order: valuesFiles, then valuesFrom, then values; in each, later entries go over earlier
+// ones. What the chart itself has as defaults is not its business.
+package values
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/render/internal/tree"
+)
+
+// References reads what valuesFrom refers to. What is not there is an error for which
+// apierrors.IsNotFound or errors.Is(err, fs.ErrNotExist) holds.
+type References interface {
+	ConfigMap(ctx context.Context, namespace, name string) (map[string]string, error)
+	Secret(ctx context.Context, namespace, name string) (map[string][]byte, error)
+	File(ctx context.Context, namespace string, ref corev1alpha1.ValuesReference) ([]byte, error)
+}
+
+// Request says which values are wanted.
+type Request struct {
+	// Spec has the values and the references to more.
+	Spec corev1alpha1.HelmRender
+	// Namespace of the Release, in which references are looked up.
+	Namespace string
+	// Root is the whole content of the source, Dir the chart in it. valuesFiles are
+	// relative to Dir and may lie anywhere in Root.
+	Root fs.FS
+	Dir  string
+	// References reads ConfigMaps, Secrets and files of other sources; it may be nil when
+	// Spec has no valuesFrom.
+	References References
+}
+
+// Resolved is what was found.
+type Resolved struct {
+	// Values are merged; the caller must not change them.
+	Values map[string]any
+	// Secrets are the texts that came from Secrets, for taking them out of messages.
+	Secrets []string
+}
+
+// MissingError tells of a reference that leads to nothing.
+type MissingError struct {
+	// Kind and Name of the object that is missing, or in which something is missing.
+	Kind, Name string
+	// Key is set when the object is there and the key, or file, in it is not.
+	Key string
+}
+
+// Error names the object and the way out.
+func (e *MissingError) Error() string {
+	if e.Key != "" {
+		return fmt.Sprintf("valuesFrom: %s %q has no %q; add it, or set optional: true", e.Kind, e.Name, e.Key)
+	}
+	return fmt.Sprintf("valuesFrom: %s %q does not exist; create it, or set optional: true", e.Kind, e.Name)
+}
+
+// InvalidError tells of values that cannot be used.
+type InvalidError struct {
+	// Origin says where they stand.
+	Origin string
+	Err    error
+}
+
+// Error names the origin and the problem.
+func (e *InvalidError) Error() string { return e.Origin + ": " + e.Err.Error() }
+
+// Unwrap gives the problem.
+func (e *InvalidError) Unwrap() error { return e.Err }
+
+// Resolve gathers the values. Errors: *MissingError, *InvalidError, and those of
+// References as they are.
+func Resolve(ctx context.Context, r Request) (*Resolved, error) {
+	resolved := &Resolved{Values: map[string]any{}}
+	for _, name := range r.Spec.ValuesFiles {
+		layer, err := file(r, name)
+		if err != nil {
+			return nil, &InvalidError{Origin: fmt.Sprintf("valuesFiles: %s", name), Err: err}
+		}
+		resolved.Values = Merge(resolved.Values, layer)
+	}
+	for _, ref := range r.Spec.ValuesFrom {
+		if err := resolved.add(ctx, r, ref); err != nil {
+			return nil, err
+		}
+	}
+	if r.Spec.Values != nil && len(r.Spec.Values.Raw) > 0 {
+		layer, err := ParseJSON(r.Spec.Values.Raw)
+		if err != nil {
+			return nil, &InvalidError{Origin: "spec.render.helm.values", Err: err}
+		}
+		resolved.Values = Merge(resolved.Values, layer)
+	}
+	return resolved, nil
+}
+
+func file(r Request, name string) (map[string]any, error) {
+	full, err := tree.Inside(r.Dir, name)
+	if err != nil {
+		return nil, err
+	}
+	text, err := fs.ReadFile(r.Root, full)
+	if err != nil {
+		return nil, err
+	}
+	return ParseYAML(text)
+}
+
+// add merges what one reference leads to.
+func (v *Resolved) add(ctx context.Context, r Request, ref corev1alpha1.ValuesReference) error {
+	text, found, err := fetch(ctx, r, ref)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return nil
+	}
+	layer, err := layerOf(ref, text)
+	if err != nil {
+		return &InvalidError{Origin: fmt.Sprintf("valuesFrom: %s %s", ref.Kind, ref.Name), Err: err}
+	}
+	if ref.Kind == kindSecret {
+		v.Secrets = scalars(layer, v.Secrets)
+	}
+	v.Values = Merge(v.Values, layer)
+	return nil
+}
+
+func layerOf(ref corev1alpha1.ValuesReference, text []byte) (map[string]any, error) {
+	if ref.TargetPath != "" {
+		return at(ref.TargetPath, string(text))
+	}
+	layer, err := ParseYAML(text)
+	if err != nil && ref.Kind == kindSecret {
+		err = withoutContent(err)
+	}
+	return layer, err
+}
+
+const kindSecret = "Secret"
+
+var line = regexp.MustCompile(`line \d+`)
+
+// withoutContent keeps of a parser's error the line only: parsers may cite what they read.
+func withoutContent(err error) error {
+	if found := line.FindString(err.Error()); found != "" {
+		return fmt.Errorf("not valid YAML (%s)", found)
+	}
+	return errors.New("not a valid YAML map of values")
+}
+
+// fetch reads what a reference leads to; found is false when it leads to nothing and may.
+func fetch(ctx context.Context, r Request, ref corev1alpha1.ValuesReference) (text []byte, found bool, err error) {
+	key := ref.Key
+	if key == "" {
+		key = "values.yaml"
+	}
+	switch ref.Kind {
+	case "ConfigMap":
+		var data map[string]string
+		var value string
+		data, err = r.References.ConfigMap(ctx, r.Namespace, ref.Name)
+		value, found = data[key]
+		text = []byte(value)
+	case kindSecret:
+		var data map[string][]byte
+		data, err = r.References.Secret(ctx, r.Namespace, ref.Name)
+		text, found = data[key]
+	default:
+		key = ref.Path
+		text, err = r.References.File(ctx, r.Namespace, ref)
+		found = err == nil
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		err = &MissingError{Kind: ref.Kind, Name: ref.Name}
+	case errors.Is(err, fs.ErrNotExist), err == nil && !found:
+		err = &MissingError{Kind: ref.Kind, Name: ref.Name, Key: key}
+	case err != nil:
+		return nil, false, fmt.Errorf("valuesFrom: reading %s %s: %w", ref.Kind, ref.Name, err)
+	}
+	if ref.Optional && err != nil {
+		return nil, false, nil
+	}
+	return text, found, err
+}

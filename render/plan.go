@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"time"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/render/internal/digest"
+	"kumodo.io/convoy/render/internal/helm"
+	"kumodo.io/convoy/render/internal/kustomize"
+	"kumodo.io/convoy/render/internal/mutation"
+	"kumodo.io/convoy/render/internal/scrub"
+	"kumodo.io/convoy/render/internal/values"
+)
+
+// plan is a render that is ready to run: everything outside of the content is read.
+type plan struct {
+	// inputs is the digest of all that goes into the render.
+	inputs string
+	// artifact and engine say what is rendered and how.
+	artifact Artifact
+	engine   corev1alpha1.RenderType
+	// namespace of objects that name none.
+	namespace string
+	// helm and kustomize are set for their engines.
+	helm      helm.Request
+	options   corev1alpha1.HelmRender
+	kustomize corev1alpha1.KustomizeRender
+	// upgrade selects the hooks of a chart.
+	upgrade bool
+	// hooks and mutations of the Release.
+	hooks     []hookItem
+	mutations []*mutation.Mutation
+	// timeout of hooks that say nothing themselves.
+	timeout time.Duration
+	// secrets must not appear in messages; nil when there are none.
+	secrets *scrub.Scrubber
+}
+
+// inputs are what the digest of a plan is made of. What does not change a render is not in
+// it, so that Releases that want the same share one.
+type inputs struct {
+	Schema    string                  `json:"schema"`
+	Engine    corev1alpha1.RenderType `json:"engine"`
+	Content   string                  `json:"content"`
+	Path      string                  `json:"path,omitempty"`
+	Namespace string                  `json:"namespace"`
+	Helm      *helmInputs             `json:"helm,omitempty"`
+	Kustomize any                     `json:"kustomize,omitempty"`
+	Hooks     any                     `json:"hooks,omitempty"`
+	Timeout   string                  `json:"timeout"`
+	Mutations any                     `json:"mutations,omitempty"`
+}
+
+type helmInputs struct {
+	ReleaseName  string         `json:"releaseName"`
+	Packaged     bool           `json:"packaged,omitempty"`
+	Upgrade      bool           `json:"upgrade"`
+	Values       map[string]any `json:"values"`
+	KubeVersion  string         `json:"kubeVersion"`
+	APIVersions  []string       `json:"apiVersions"`
+	SkipCRDs     bool           `json:"skipCRDs"`
+	SkipTests    bool           `json:"skipTests"`
+	DisableHooks bool           `json:"disableHooks"`
+}
+
+// inputsSchema changes when the same inputs would give another render.
+const inputsSchema = "render/1"
+
+// prepare reads what a render needs besides the content, and digests it all.
+func prepare(ctx context.Context, in Input) (*plan, error) {
+	spec := in.Release.Spec
+	render := spec.Render
+	if render == nil {
+		render = &corev1alpha1.RenderSpec{}
+	}
+	p := &plan{artifact: in.Artifact, namespace: spec.TargetNamespace, upgrade: in.Upgrade, timeout: timeoutOf(spec)}
+	if p.namespace == "" {
+		p.namespace = in.Release.Namespace
+	}
+	var err error
+	if p.engine, err = engineOf(in.Artifact, render.Type); err != nil {
+		return nil, err
+	}
+	if err := p.prepareLifecycle(spec); err != nil {
+		return nil, err
+	}
+	parts := inputs{Schema: inputsSchema, Engine: p.engine, Content: in.Artifact.Digest, Path: in.Artifact.Path, Namespace: p.namespace, Timeout: p.timeout.String()}
+	if spec.Lifecycle != nil {
+		parts.Hooks = spec.Lifecycle.Hooks
+	}
+	if len(spec.Mutations) > 0 {
+		parts.Mutations = spec.Mutations
+	}
+	switch p.engine {
+	case corev1alpha1.RenderHelm:
+		parts.Path = ""
+		if parts.Helm, err = p.prepareHelm(ctx, in, render.Helm); err != nil {
+			return nil, err
+		}
+	case corev1alpha1.RenderKustomize:
+		parts.Content = in.Artifact.RootDigest // bases may lie anywhere
+		if render.Kustomize != nil {
+			p.kustomize = *render.Kustomize
+			parts.Kustomize = p.kustomize
+		}
+	}
+	if parts.Content == "" {
+		return nil, errors.New("the artifact has no digest")
+	}
+	p.inputs, err = digest.Of(parts)
+	return p, err
+}
+
+// engineOf says how content is rendered; content that is not there is an Error.
+func engineOf(a Artifact, wanted corev1alpha1.RenderType) (corev1alpha1.RenderType, error) {
+	info, err := fs.Stat(a.Root, a.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", failure(corev1alpha1.ReasonRenderFailed, "the path %q does not exist in %s", a.Path, a.Revision)
+	case err != nil:
+		return "", failure(corev1alpha1.ReasonRenderFailed, "reading the path %q in %s: %w", a.Path, a.Revision, err)
+	case !info.IsDir():
+		return "", failure(corev1alpha1.ReasonRenderFailed, "the path %q in %s is a file; a directory is needed", a.Path, a.Revision)
+	}
+	has := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(name string) bool {
+			// A link that cannot be followed counts: the engine says what is wrong with it.
+			_, err := fs.Stat(a.Root, path.Join(a.Path, name))
+			return !errors.Is(err, fs.ErrNotExist)
+		})
+	}
+	switch {
+	case wanted != "" && wanted != corev1alpha1.RenderAuto:
+		if wanted == corev1alpha1.RenderHelm && !has("Chart.yaml") {
+			return "", failure(corev1alpha1.ReasonRenderFailed, "the path %q in %s holds no chart: there is no Chart.yaml", a.Path, a.Revision)
+		}
+		return wanted, nil
+	case has("Chart.yaml"):
+		return corev1alpha1.RenderHelm, nil
+	case has(kustomize.FileNames...):
+		return corev1alpha1.RenderKustomize, nil
+	}
+	return corev1alpha1.RenderPlain, nil
+}
+
+// prepareLifecycle parses the hooks and mutations of the Release.
+func (p *plan) prepareLifecycle(spec corev1alpha1.ReleaseSpec) error {
+	if spec.Lifecycle != nil {
+		for _, hook := range spec.Lifecycle.Hooks {
+			item, err := lifecycleHook(hook, p.timeout)
+			if err != nil {
+				return failure(corev1alpha1.ReasonInvalidConfiguration, "spec.lifecycle.hooks[%s].template: %w", hook.Name, err)
+			}
+			p.hooks = append(p.hooks, item)
+		}
+	}
+	for _, m := range spec.Mutations {
+		compiled, err := mutation.Compile(m)
+		if err != nil {
+			return failure(corev1alpha1.ReasonInvalidConfiguration, "spec.mutations[%s].%w", m.Name, err)
+		}
+		p.mutations = append(p.mutations, compiled)
+	}
+	return nil
+}
+
+// prepareHelm resolves values and capabilities.
+func (p *plan) prepareHelm(ctx context.Context, in Input, spec *corev1alpha1.HelmRender) (*helmInputs, error) {
+	if spec != nil {
+		p.options = *spec
+	}
+	if p.options.Lookup {
+		return nil, failure(corev1alpha1.ReasonNotBuilt, "spec.render.helm.lookup is not built yet: templates cannot read the target cluster")
+	}
+	resolved, err := values.Resolve(ctx, values.Request{
+		Spec: p.options, Namespace: in.Release.Namespace,
+		Root: in.Artifact.Root, Dir: in.Artifact.Path, References: in.References,
+	})
+	if err != nil {
+		return nil, valuesError(err)
+	}
+	p.secrets = scrub.New(resolved.Secrets)
+	kubeVersion, served, err := in.Cluster.Capabilities(ctx)
+	if err != nil {
+		return nil, err
+	}
+	capabilities, err := helm.NewCapabilities(kubeVersion, p.options.KubeVersion, served, p.options.APIVersions)
+	if err != nil {
+		return nil, failure(corev1alpha1.ReasonInvalidConfiguration, "%w", err)
+	}
+	p.helm = helm.Request{
+		Root: in.Artifact.Root, Dir: in.Artifact.Path, Packaged: in.Release.Spec.Source.Helm != nil,
+		ReleaseName: p.options.ReleaseName, Namespace: p.namespace, Upgrade: in.Upgrade,
+		Values: resolved.Values, Capabilities: capabilities, SkipCRDs: p.options.SkipCRDs,
+	}
+	if p.helm.ReleaseName == "" {
+		p.helm.ReleaseName = in.Release.Name
+	}
+	return &helmInputs{
+		ReleaseName: p.helm.ReleaseName, Packaged: p.helm.Packaged, Upgrade: in.Upgrade, Values: resolved.Values,
+		KubeVersion: capabilities.KubeVersion, APIVersions: slices.Sorted(slices.Values(capabilities.APIVersions)),
+		SkipCRDs: p.options.SkipCRDs, SkipTests: skipTests(p.options), DisableHooks: p.options.DisableHooks,
+	}, nil
+}
+
+func skipTests(o corev1alpha1.HelmRender) bool { return o.SkipTests == nil || *o.SkipTests }
