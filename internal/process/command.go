@@ -42,6 +42,7 @@ func NewCommand(name, short, long string, flags Flags, run func(ctx context.Cont
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer stop()
+			context.AfterFunc(ctx, stop) // a second signal kills
 			ctx = klog.NewContext(ctx, klog.Background())
 			klog.FromContext(ctx).Info("starting", "component", name, "version", Version)
 			return run(ctx)

@@ -236,7 +236,11 @@ func TestTheDeadDoNotRefuse(t *testing.T) {
 
 func TestDifferentNumbersOfShardsThatStartAtOnceNeverBothWork(t *testing.T) {
 	inWorld(t, func(g *WithT, w *world) {
-		a, b := w.start("a", 1), w.start("b", 2)
+		// Neither can see the other before both have asked to become members.
+		slowly := func(slow time.Duration) func(*replica, *Options) {
+			return func(r *replica, _ *Options) { r.slow = slow }
+		}
+		a, b := w.start("a", 1, slowly(20*time.Millisecond)), w.start("b", 2, slowly(30*time.Millisecond))
 		working := 0
 		for range 100 {
 			if len(a.Owned()) > 0 && len(b.Owned()) > 0 {

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -44,6 +45,7 @@ type replica struct {
 	cut     atomic.Bool   // its requests fail
 	hang    atomic.Bool   // its requests wait for resume
 	resume  chan struct{} // closed at the end of the hanging
+	slow    time.Duration // how long it takes to become a member
 	stop    context.CancelFunc
 	stopped chan struct{}
 	err     error // of Run
@@ -166,6 +168,9 @@ func (w *world) client(r *replica) *fake.Clientset {
 		if r.hang.Load() {
 			<-r.resume
 		}
+		if create, ok := action.(clienttesting.CreateActionImpl); ok && strings.Contains(create.Object.(*coordinationv1.Lease).Name, "-member-") {
+			time.Sleep(r.slow)
+		}
 		if r.cut.Load() {
 			return true, nil, errors.New("connection refused")
 		}
@@ -186,7 +191,7 @@ func (w *world) react(action clienttesting.Action) (runtime.Object, error) {
 	defer w.mu.Unlock()
 	resource := action.GetResource().GroupResource()
 	switch action := action.(type) {
-	case clienttesting.UpdateActionImpl: // has the methods of a create action too
+	case clienttesting.UpdateActionImpl:
 		lease := action.Object.(*coordinationv1.Lease)
 		current, err := w.tracker.Get(action.Resource, action.Namespace, lease.Name)
 		if err != nil {

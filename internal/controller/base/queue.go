@@ -115,7 +115,8 @@ func (q *queue[K]) next(ctx context.Context) (e *entry[K], work context.Context,
 	}
 }
 
-// finish ends the work on a key.
+// finish ends the work on a key. The caller asks for the next key itself, so it is the one
+// to see that the group may have one more in work; nobody else need be woken.
 func (q *queue[K]) finish(e *entry[K], n next) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -137,7 +138,6 @@ func (q *queue[K]) finish(e *entry[K], n next) {
 	case !e.timed():
 		q.forget(e)
 	}
-	q.ready.Signal() // its group has one less in work
 }
 
 // dropUnowned forgets the keys that are not owned and cuts the work on them off. It returns
