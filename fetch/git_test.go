@@ -337,9 +337,10 @@ func TestGitCommitThatIsNotHandedOut(t *testing.T) {
 	second := repo.Commit(map[string]string{"a.yaml": "second"})
 	repo.Git("checkout", "--quiet", "-b", "side", first)
 	side := repo.Commit(map[string]string{"a.yaml": "side"})
+	side2 := repo.Commit(map[string]string{"a.yaml": "side 2 again"})
 	repo.Commit(map[string]string{"a.yaml": "side 2"})
 	repo.Git("tag", "--annotate", "--message", "m", "v1")
-	repo.Push()
+	repo.Commit(map[string]string{"a.yaml": "side 3"})
 	key, _ := testsource.NewSigner(t)
 	server := testsource.ServeSSH(t, root, key)
 	r := newRig(t, fetch.Options{Secrets: secrets{"ssh": sshSecret(server, key)}})
@@ -347,15 +348,18 @@ func TestGitCommitThatIsNotHandedOut(t *testing.T) {
 	for _, tc := range []struct {
 		name, revision, want string
 		wantErr              error
+		connections          int32
 	}{
-		{name: "tip", revision: "main@sha1:" + second, want: "second"},
-		{name: "in the history of its branch", revision: "main@sha1:" + first, want: "first"},
-		{name: "in the history of another branch", revision: "main@sha1:" + side, want: "side"},
-		{name: "without a name", revision: "sha1:" + side, want: "side"},
-		{name: "nowhere", revision: "sha1:" + strings.Repeat("1", 40), wantErr: fetch.ErrNotFound},
+		{name: "tip", revision: "main@sha1:" + second, want: "second", connections: 1},
+		{name: "in the history of its branch", revision: "main@sha1:" + first, want: "first", connections: 2},
+		{name: "in the history of another branch", revision: "main@sha1:" + side, want: "side", connections: 3},
+		{name: "without a name", revision: "sha1:" + side2, want: "side 2 again", connections: 2},
+		{name: "nowhere", revision: "sha1:" + strings.Repeat("1", 40), wantErr: fetch.ErrNotFound, connections: 2},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)
+			before := server.Connections.Load()
+			defer func() { g.Expect(server.Connections.Load() - before).To(Equal(tc.connections)) }()
 			a, err := r.Fetch(t.Context(), gitWant(url, "ssh", corev1alpha1.GitSource{}), tc.revision)
 			if tc.wantErr != nil {
 				g.Expect(errors.Is(err, tc.wantErr)).To(BeTrue(), "%v", err)
@@ -367,9 +371,11 @@ func TestGitCommitThatIsNotHandedOut(t *testing.T) {
 	}
 	t.Run("annotated tag", func(t *testing.T) {
 		g := NewWithT(t)
+		before := server.Connections.Load()
 		a, err := r.get(t, gitWant(url, "ssh", corev1alpha1.GitSource{Ref: corev1alpha1.GitRef{Tag: "v1"}}))
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(read(a, "a.yaml")).To(Equal("side 2"))
+		g.Expect(server.Connections.Load()-before).To(Equal(int32(2)), "one to resolve, one to fetch: a tag is asked for as the server lists it")
 	})
 	t.Run("missing repository", func(t *testing.T) {
 		g := NewWithT(t)

@@ -97,7 +97,7 @@ var _ = Describe("Content of every kind of source", func() {
 		n := suite.NewNamespace(ctx, map[string]string{
 			"base/kustomization.yaml":    "resources: [cm.yaml]\n",
 			"base/cm.yaml":               scenario.ConfigMap("a", "v", "base"),
-			"overlay/kustomization.yaml": "resources: [../base]\nnamePrefix: my-\npatches: [{target: {kind: ConfigMap}, patch: '[{op: replace, path: /data/v, value: overlay}]'}]\n",
+			"overlay/kustomization.yaml": "resources: [../base]\nnamePrefix: my-\npatches:\n- target: {kind: ConfigMap}\n  patch: |-\n    - {op: replace, path: /data/v, value: overlay}\n",
 		})
 		n.Create(ctx, n.GitRelease("app", scenario.Edge, "overlay"))
 		n.AwaitReady(ctx, "app")

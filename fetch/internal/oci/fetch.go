@@ -71,7 +71,7 @@ func (b *Backend) Fetch(ctx context.Context, ops backend.Ops, revision string) (
 }
 
 // manifest reads a manifest. An index is followed when it holds one manifest only.
-func (s *session) manifest(ctx context.Context, id string) (*ocispec.Manifest, error) {
+func (s *clients) manifest(ctx context.Context, id string) (*ocispec.Manifest, error) {
 	for range 2 {
 		descriptor, data, err := s.rawManifest(ctx, id)
 		if err != nil {
@@ -96,7 +96,7 @@ func (s *session) manifest(ctx context.Context, id string) (*ocispec.Manifest, e
 	return nil, fault.New(fault.ErrContent, "the index leads to another index, %s", id)
 }
 
-func (s *session) rawManifest(ctx context.Context, id string) (ocispec.Descriptor, []byte, error) {
+func (s *clients) rawManifest(ctx context.Context, id string) (ocispec.Descriptor, []byte, error) {
 	wanted := digest.Digest(id)
 	what := "manifest " + id
 	if wanted.Validate() != nil {
@@ -151,7 +151,7 @@ func isTar(mediaType string) bool {
 		strings.HasSuffix(mediaType, ".tar") || strings.HasSuffix(mediaType, "tar+zstd")
 }
 
-func (s *session) layer(ctx context.Context, layer ocispec.Descriptor) (*tree.Tree, error) {
+func (s *clients) layer(ctx context.Context, layer ocispec.Descriptor) (*tree.Tree, error) {
 	b := s.backend
 	what := "layer " + layer.Digest.String()
 	switch {

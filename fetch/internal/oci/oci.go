@@ -85,8 +85,8 @@ func (b *Backend) reference() registry.Reference {
 	return registry.Reference{Registry: b.url.Host, Repository: strings.Trim(path, "/")}
 }
 
-// session is the clients of one operation.
-type session struct {
+// clients are what one operation asks the registry with.
+type clients struct {
 	backend   *Backend
 	transport *access.Client
 	client    *auth.Client
@@ -94,7 +94,7 @@ type session struct {
 	anonymous bool
 }
 
-func (b *Backend) open(ctx context.Context) (*session, error) {
+func (b *Backend) open(ctx context.Context) (*clients, error) {
 	credential, err := b.credential()
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (b *Backend) open(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{backend: b, transport: transport, anonymous: credential == auth.EmptyCredential}
+	s := &clients{backend: b, transport: transport, anonymous: credential == auth.EmptyCredential}
 	host := b.reference().Host()
 	s.client = &auth.Client{Client: transport.Client, Cache: auth.NewCache(), ClientID: "convoy",
 		Credential: func(_ context.Context, asking string) (auth.Credential, error) {
@@ -121,10 +121,10 @@ func (b *Backend) open(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-func (s *session) close() { s.transport.Close() }
+func (s *clients) close() { s.transport.Close() }
 
 // speaksHTTP finds out whether a registry that may be insecure has TLS all the same.
-func (s *session) speaksHTTP(ctx context.Context) (bool, error) {
+func (s *clients) speaksHTTP(ctx context.Context) (bool, error) {
 	u := s.backend.url.JoinPath("/")
 	u.Path, u.RawPath = "/v2/", ""
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
@@ -155,12 +155,12 @@ func (b *Backend) credential() (auth.Credential, error) {
 	return auth.Credential{Username: a.Username, Password: a.Password}, nil
 }
 
-func (s *session) repository() *remote.Repository {
+func (s *clients) repository() *remote.Repository {
 	return &remote.Repository{Client: s.client, Reference: s.backend.reference(), PlainHTTP: s.plain, TagListMaxPages: 1000}
 }
 
 // failed gives an error of a request a kind. what names what was asked for.
-func (s *session) failed(ctx context.Context, what string, err error) error {
+func (s *clients) failed(ctx context.Context, what string, err error) error {
 	var response *errcode.ErrorResponse
 	switch {
 	case err == nil:

@@ -83,10 +83,11 @@ func (r *GitRepository) Commit(files map[string]string) string {
 	return r.Git("rev-parse", "HEAD")
 }
 
-// Push makes the bare repository equal to the work tree's.
+// Push makes the branches, tags and pull requests of the bare repository equal to the work
+// tree's. A mirror would also get the remote-tracking branches, which keep old tips alive.
 func (r *GitRepository) Push() {
 	r.t.Helper()
-	r.Git("push", "--quiet", "--mirror", "origin")
+	r.Git("push", "--quiet", "--prune", "origin", "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*", "+refs/pull/*:refs/pull/*")
 }
 
 func run(t testing.TB, dir, command string, args ...string) string {

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/crypto/ssh"
@@ -20,6 +21,8 @@ type SSHServer struct {
 	Address string
 	// Client is the private key that may log in, in PEM form.
 	Client []byte
+	// Connections counts those that clients made.
+	Connections atomic.Int32
 }
 
 // NewSigner makes an ed25519 key.
@@ -58,16 +61,18 @@ func ServeSSH(t testing.TB, root string, hostKeys ...ssh.Signer) *SSHServer {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = listener.Close() })
+	server := &SSHServer{Address: listener.Addr().String(), Client: private}
 	go func() {
 		for {
 			connection, err := listener.Accept()
 			if err != nil {
 				return
 			}
+			server.Connections.Add(1)
 			go serveConnection(connection, config, root)
 		}
 	}()
-	return &SSHServer{Address: listener.Addr().String(), Client: private}
+	return server
 }
 
 func serveConnection(connection net.Conn, config *ssh.ServerConfig, root string) {

@@ -86,12 +86,13 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (b
 	if err != nil {
 		return base.Result{RequeueAfter: c.Resync}, c.report(ctx, release, metav1.ConditionUnknown, corev1alpha1.ReasonTargetUnreachable, err.Error())
 	}
+	resync := c.Resync
 	if inventory, err := c.Inventories.ReleaseInventories(key.Namespace).Get(key.Name); err == nil {
-		c.track(ctx, release, inventory)
+		resync = c.track(ctx, release, inventory, resync)
 	}
 	remembered := c.remember(key, release.Status.Applied.Render)
 	if c.allClean(ctx, release, connection, cluster, remembered) {
-		return base.Result{RequeueAfter: c.Resync}, nil
+		return base.Result{RequeueAfter: resync}, nil
 	}
 	want, err := c.Desired.Applied(ctx, release, connection)
 	if err != nil {
@@ -99,10 +100,10 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (b
 		if errors.Is(err, desired.ErrNotReproducible) {
 			reason = corev1alpha1.ReasonNonDeterministic
 		}
-		return base.Result{RequeueAfter: c.Resync}, c.report(ctx, release, metav1.ConditionUnknown, reason, "what was applied cannot be told: "+err.Error())
+		return base.Result{RequeueAfter: resync}, c.report(ctx, release, metav1.ConditionUnknown, reason, "what was applied cannot be told: "+err.Error())
 	}
 	found := c.compare(ctx, release, want, connection, cluster, remembered)
-	return c.conclude(ctx, release, found, remembered)
+	return c.conclude(ctx, release, found, remembered, resync)
 }
 
 // settled tells whether the Release is as applied: nothing is under way that would look
@@ -191,7 +192,7 @@ func compareOne(ctx context.Context, comparer *compare.Comparer, object render.O
 }
 
 // conclude reports what was found and asks for a correction where that is wanted.
-func (c *Controller) conclude(ctx context.Context, release *corev1alpha1.Release, found []drifted, m *memory) (base.Result, error) {
+func (c *Controller) conclude(ctx context.Context, release *corev1alpha1.Release, found []drifted, m *memory, resync time.Duration) (base.Result, error) {
 	found, err := c.withoutUnderWay(ctx, release, found)
 	if err != nil {
 		return base.Result{}, err
@@ -200,15 +201,15 @@ func (c *Controller) conclude(ctx context.Context, release *corev1alpha1.Release
 		if len(m.clean) < int(release.Status.Applied.Objects) {
 			return base.Result{RequeueAfter: time.Second}, nil // a sync is under way
 		}
-		return base.Result{RequeueAfter: c.Resync}, c.report(ctx, release, metav1.ConditionTrue, corev1alpha1.ReasonInSync,
+		return base.Result{RequeueAfter: resync}, c.report(ctx, release, metav1.ConditionTrue, corev1alpha1.ReasonInSync,
 			fmt.Sprintf("%d objects are as applied", len(m.clean)))
 	}
 	if failed := firstFailure(found); failed != nil {
-		return base.Result{RequeueAfter: c.Resync}, c.report(ctx, release, metav1.ConditionUnknown, corev1alpha1.ReasonUnknown,
+		return base.Result{RequeueAfter: resync}, c.report(ctx, release, metav1.ConditionUnknown, corev1alpha1.ReasonUnknown,
 			fmt.Sprintf("%s could not be compared: %v", objectName(failed.key), failed.err))
 	}
 	if release.Spec.Sync.Mode == corev1alpha1.SyncModeManual {
-		return base.Result{RequeueAfter: c.Resync}, c.report(ctx, release, metav1.ConditionFalse, corev1alpha1.ReasonDrifted,
+		return base.Result{RequeueAfter: resync}, c.report(ctx, release, metav1.ConditionFalse, corev1alpha1.ReasonDrifted,
 			describe(found)+"; a sync corrects it")
 	}
 	if wait, contested := m.contested(found, c.Clock.Now()); contested != nil {
@@ -224,7 +225,7 @@ func (c *Controller) conclude(ctx context.Context, release *corev1alpha1.Release
 	}
 	m.corrected(found, c.Clock.Now())
 	klog.FromContext(ctx).Info("drift found, sync requested", "drift", describe(found))
-	return base.Result{RequeueAfter: c.Resync}, nil
+	return base.Result{RequeueAfter: resync}, nil
 }
 
 // withoutUnderWay leaves out the objects that the inventory, read now, does not name as

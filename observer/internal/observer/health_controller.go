@@ -68,7 +68,7 @@ func (c *HealthController) Reconcile(ctx context.Context, key types.NamespacedNa
 	if err != nil {
 		return base.Result{RequeueAfter: c.Resync}, c.write(ctx, inventory, unknown(inventory, err))
 	}
-	c.track(ctx, release, inventory)
+	resync := c.track(ctx, release, inventory, c.Resync)
 	results := c.judge(ctx, release, inventory, connection, cluster)
 	if err := c.write(ctx, inventory, results); err != nil {
 		return base.Result{}, err
@@ -76,7 +76,7 @@ func (c *HealthController) Reconcile(ctx context.Context, key types.NamespacedNa
 	if err := c.followHooks(ctx, release, connection); err != nil {
 		return base.Result{}, err
 	}
-	return base.Result{RequeueAfter: c.Resync}, nil
+	return base.Result{RequeueAfter: resync}, nil
 }
 
 // judge returns the health of every entry, in their order.

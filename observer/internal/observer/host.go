@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -55,28 +56,46 @@ func (h *Host) Connect(ctx context.Context, release *corev1alpha1.Release) (*clu
 }
 
 // track watches the kinds of the inventory's entries with the cluster's own identity: the
-// watch spans all namespaces, which a Release's identity may not.
-func (h *Host) track(ctx context.Context, release *corev1alpha1.Release, inventory *corev1alpha1.ReleaseInventory) {
+// watch spans all namespaces, which a Release's identity may not. It returns how soon to
+// look again at the latest: a kind that was applied and is not known yet, because its
+// CustomResourceDefinition is young, is asked for anew.
+func (h *Host) track(ctx context.Context, release *corev1alpha1.Release, inventory *corev1alpha1.ReleaseInventory, resync time.Duration) time.Duration {
 	cluster, err := h.Cluster(release)
 	if err != nil {
-		return
+		return resync
 	}
 	connection, err := h.Connector.Connect(ctx, cluster)
 	if err != nil {
-		return
+		return resync
 	}
 	name := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name}
-	seen := map[schema.GroupVersionKind]bool{}
-	for i := range inventory.Spec.Entries {
-		gvk := kindOf(inventory.Spec.Entries[i].ObjectKey)
-		if seen[gvk] {
-			continue
+	for gvk, applied := range kindsOf(inventory) {
+		mapping, err := connection.Mapping(ctx, gvk)
+		if applied && meta.IsNoMatchError(err) {
+			connection.Invalidate()
+			mapping, err = connection.Mapping(ctx, gvk)
 		}
-		seen[gvk] = true
-		if mapping, err := connection.Mapping(ctx, gvk); err == nil {
+		switch {
+		case err == nil:
 			h.Tracker.Track(name, connection.Metadata(), mapping.Resource)
+		case applied && meta.IsNoMatchError(err):
+			resync = min(resync, unknownKindRetry)
 		}
 	}
+	return resync
+}
+
+// unknownKindRetry is when a kind that was applied and is not served is asked for again.
+const unknownKindRetry = 3 * time.Second
+
+// kindsOf are the kinds of an inventory, and whether an object of the kind was applied.
+func kindsOf(inventory *corev1alpha1.ReleaseInventory) map[schema.GroupVersionKind]bool {
+	kinds := map[schema.GroupVersionKind]bool{}
+	for _, entry := range inventory.Spec.Entries {
+		gvk := kindOf(entry.ObjectKey)
+		kinds[gvk] = kinds[gvk] || entry.UID != ""
+	}
+	return kinds
 }
 
 // version is the resourceVersion of an object as its watch last saw it.
