@@ -14,7 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// kind is one of convoy's kinds, with an object of it. NS stands for the namespace.
+// kind is one of convoy's kinds, with an object of it. NAME stands for the object's name.
 type kind struct {
 	resource, short, kind, group string
 	global                       bool
@@ -32,7 +32,7 @@ var kinds = []kind{
 		manifest: `spec: {suspend: true, clusterRef: {name: none}, source: {git: {repositoryRef: {name: none}, ref: {branch: main}}}}`,
 		edit:     `{"spec":{"wave":3}}`, columns: "NAME CLUSTER WAVE REVISION READY HEALTHY INSYNC AGE"},
 	{resource: "releaseinventories", short: "relinv", kind: "ReleaseInventory", group: "core",
-		manifest: `spec: {releaseRef: {name: none, uid: u}}`, edit: `{"spec":{"entries":[{"version":"v1","kind":"ConfigMap","name":"a"}]}}`},
+		manifest: `spec: {releaseRef: {name: NAME, uid: u}}`, edit: `{"spec":{"entries":[{"version":"v1","kind":"ConfigMap","name":"a"}]}}`},
 	{resource: "gitrepositories", short: "cgit", kind: "GitRepository", group: "source", manifest: `spec: {url: "http://127.0.0.1:1/x.git"}`,
 		edit: `{"spec":{"suspend":true}}`},
 	{resource: "helmregistries", short: "chelm", kind: "HelmRegistry", group: "source", manifest: `spec: {url: "http://127.0.0.1:1/x"}`,
@@ -50,7 +50,8 @@ var kinds = []kind{
 func (k kind) apiVersion() string { return k.group + ".convoy.kumodo.io/v1alpha1" }
 
 func (k kind) object(name string) string {
-	return "apiVersion: " + k.apiVersion() + "\nkind: " + k.kind + "\nmetadata: {name: " + name + "}\n" + k.manifest + "\n"
+	return "apiVersion: " + k.apiVersion() + "\nkind: " + k.kind + "\nmetadata: {name: " + name + "}\n" +
+		strings.ReplaceAll(k.manifest, "NAME", name) + "\n"
 }
 
 var _ = Describe("kubectl on every kind", func() {
@@ -113,7 +114,7 @@ var _ = Describe("kubectl on every kind", func() {
 			Expect(get("{.status.observedGeneration}")).NotTo(Equal("77"))
 
 			By("unknown fields are refused, and a stale update conflicts")
-			_, errOut, code = n.KubectlWith(ctx, strings.Replace(k.object("y"), "spec: {", "spec: {nonsense: 1, ", 1), nil, in("create", "-f", "-")...)
+			_, errOut, code = n.KubectlWith(ctx, strings.Replace(k.object("unknown-field"), "spec: {", "spec: {nonsense: 1, ", 1), nil, in("create", "-f", "-")...)
 			Expect(code).NotTo(BeZero())
 			Expect(errOut).To(ContainSubstring("nonsense"))
 			stale := n.MustKubectl(ctx, in("get", k.resource, name, "-o", "json")...)
