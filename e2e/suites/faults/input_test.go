@@ -30,8 +30,10 @@ type fault struct {
 var faults = []fault{
 	{name: "an unreachable Git URL", condition: corev1alpha1.ConditionSourceReady, reason: corev1alpha1.ReasonUnreachable, message: []string{"127.0.0.1:1"},
 		prepare: func(ctx SpecContext, n *scenario.Namespace) {
-			n.MustKubectl(ctx, "-n", n.Name, "patch", "gitrepository", "repo", "--type=merge", "-p", `{"spec":{"url":"http://127.0.0.1:1/x.git"}}`)
-		}},
+			n.Apply(ctx, "apiVersion: source.convoy.kumodo.io/v1alpha1\nkind: GitRepository\nmetadata: {name: far, namespace: "+n.Name+"}\n"+
+				"spec: {url: 'http://127.0.0.1:1/x.git'}\n")
+		},
+		change: func(_ *scenario.Namespace, r *corev1alpha1.Release) { r.Spec.Source.Git.RepositoryRef.Name = "far" }},
 	{name: "a repository that is not there", condition: corev1alpha1.ConditionSourceReady, reason: corev1alpha1.ReasonSourceNotFound, message: []string{"GitRepository", "nowhere"},
 		change: func(_ *scenario.Namespace, r *corev1alpha1.Release) { r.Spec.Source.Git.RepositoryRef.Name = "nowhere" }},
 	{name: "a branch that is not there", condition: corev1alpha1.ConditionSourceReady, reason: corev1alpha1.ReasonRevisionNotFound, message: []string{"nobranch"},
