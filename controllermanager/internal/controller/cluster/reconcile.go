@@ -39,13 +39,9 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (b
 	}
 	cluster, ok := object.(*corev1alpha1.Cluster)
 	if !exists || !ok {
-		c.forget(key)
-		return base.Result{}, nil
+		return base.Result{}, c.forget(key)
 	}
 	changed := cluster.DeepCopy()
-	if changed.Status.Releases, err = c.count(key); err != nil {
-		return base.Result{}, err
-	}
 	now := c.config.Clock.Now()
 	left := c.untilDue(cluster, now)
 	if left == 0 {
@@ -55,14 +51,24 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (b
 		}
 		left = wait.Jitter(c.interval(key), jitter)
 	}
+	if changed.Status.Releases, err = c.count(key); err != nil {
+		return base.Result{}, err
+	}
 	return base.Result{RequeueAfter: left}, c.write(ctx, cluster, changed)
 }
 
-func (c *Controller) forget(key types.NamespacedName) {
+// forget drops what is kept of a Cluster that is gone. The connection to it is kept while
+// it has Releases: when all are deleted together with their namespace, it is needed to
+// clean the target. The last Release that goes makes the Cluster be looked at once more.
+func (c *Controller) forget(key types.NamespacedName) error {
 	c.mu.Lock()
 	delete(c.probes, key)
 	c.mu.Unlock()
-	c.config.Prober.Forget(key.Namespace, key.Name)
+	releases, err := c.count(key)
+	if err == nil && releases.Total == 0 {
+		c.config.Prober.Forget(key.Namespace, key.Name)
+	}
+	return err
 }
 
 // untilDue is how long it is until the next look, 0 when it is due.

@@ -112,6 +112,7 @@ type Controller struct {
 	latestReleases    latest[*corev1alpha1.Release]
 	latestInventories latest[*corev1alpha1.ReleaseInventory]
 	attempts          attempts
+	lastClusters      lastClusters
 	expressions       expressions
 }
 

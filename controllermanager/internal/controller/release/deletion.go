@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/clusterconn"
@@ -46,7 +47,10 @@ func (s *scope) hasDeleteHooks() bool {
 // findClusterToClean finds the Cluster, which must be there and in use.
 func (c *Controller) findClusterToClean(ctx context.Context, s *scope) outcome {
 	name := s.release.Spec.ClusterRef.Name
-	s.cluster = c.cachedCluster(s.key.Namespace, name)
+	var err error
+	if s.cluster, err = c.clusterToClean(ctx, s); err != nil {
+		return abort(err)
+	}
 	if s.cluster == nil {
 		return c.cannotClean(ctx, s, corev1alpha1.ReasonClusterNotFound, fmt.Errorf("Cluster %s does not exist", name))
 	}
@@ -62,6 +66,27 @@ func (c *Controller) findClusterToClean(ctx context.Context, s *scope) outcome {
 			"%s on Cluster %s, which does not answer: %s", s.remaining(), name, ways))
 	}
 	return next()
+}
+
+// clusterToClean gives the Cluster of a deleted Release, nil when it is gone. Where all go
+// together with their namespace, the Cluster as it was last seen serves until the end.
+func (c *Controller) clusterToClean(ctx context.Context, s *scope) (*corev1alpha1.Cluster, error) {
+	if cluster := c.cachedCluster(s.key.Namespace, s.release.Spec.ClusterRef.Name); cluster != nil {
+		c.lastClusters.saw(s.key, cluster)
+		return cluster, nil
+	}
+	last := c.lastClusters.of(s.key)
+	if last == nil {
+		return nil, nil
+	}
+	terminating, err := c.config.Namespaces.Terminating(ctx, s.key.Namespace)
+	if err != nil {
+		return nil, fmt.Errorf("reading namespace %s: %w", s.key.Namespace, err)
+	}
+	if !terminating {
+		return nil, nil
+	}
+	return last, nil
 }
 
 // connectToClean connects to the target.
@@ -99,10 +124,15 @@ func (c *Controller) orphans(s *scope) bool {
 
 // giveUp ends the deletion with objects left behind, still marked.
 func (c *Controller) giveUp(ctx context.Context, s *scope, cause error) outcome {
+	// The event may come to nothing in a namespace that is being deleted.
+	klog.FromContext(ctx).Info("Objects are left in the target cluster", "objects", listed(entryNames(s.entries()), ", "), "cause", cause)
 	s.notices = append(s.notices, notice{warning: true, reason: "Orphaned", message: fmt.Sprintf(
 		"left in the cluster with the marks of this Release: %s; %v", listed(entryNames(s.entries()), ", "), cause)})
 	return c.dropFinalizer(ctx, s)
 }
+
+// orphanAttempts is how often marks are tried to be taken off before they are left.
+const orphanAttempts = 3
 
 // orphan takes the marks of a Release off its objects when they are to stay, and ends the
 // deletion. A target that cannot be reached holds nothing up: the objects keep their marks.
@@ -115,8 +145,8 @@ func (c *Controller) orphan(ctx context.Context, s *scope) outcome {
 		switch {
 		case result.Done():
 			kept = append(kept, result.Entry)
-		case cannotPass(result.Err):
-			return c.giveUp(ctx, s, result.Err)
+		case cannotPass(result.Err), s.sync().Attempts >= orphanAttempts:
+			return c.giveUp(ctx, s, orphanError(result))
 		default:
 			out := fail(corev1alpha1.ConditionReady, orphanReason(result.Err), orphanError(result))
 			out.message = "taking the marks of this Release off its objects: " + out.message

@@ -77,12 +77,13 @@ func TestDeletionThatCannotGoOn(t *testing.T) {
 		name  string
 		given func(w *world)
 		want  string
+		tries int
 	}{
-		{"the cluster is gone", func(w *world) { w.Expect(w.clusters.Replace(nil, "")).To(Succeed()) }, "False ClusterNotFound"},
-		{"its Secret is gone", func(w *world) { w.target.connectErr = secretGone }, "False SecretNotFound"},
-		{"the target does not answer", func(w *world) { w.target.failures["a"] = clusterconn.Classify(context.DeadlineExceeded) }, "False TargetUnreachable"},
-		{"the identity may not delete", func(w *world) { w.target.failures["a"] = clusterconn.ErrForbidden }, "False Forbidden"},
-		{"something else", func(w *world) { w.target.failures["a"] = errors.New("no") }, "False PruneFailed"},
+		{"the cluster is gone", func(w *world) { w.Expect(w.clusters.Replace(nil, "")).To(Succeed()) }, "False ClusterNotFound", 1},
+		{"its Secret is gone", func(w *world) { w.target.connectErr = secretGone }, "False SecretNotFound", 1},
+		{"the target does not answer", func(w *world) { w.target.failures["a"] = clusterconn.Classify(context.DeadlineExceeded) }, "False TargetUnreachable", 1},
+		{"the identity may not delete", func(w *world) { w.target.failures["a"] = clusterconn.ErrForbidden }, "False Forbidden", 1},
+		{"something else", func(w *world) { w.target.failures["a"] = errors.New("no") }, "False PruneFailed", orphanAttempts + 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -97,7 +98,11 @@ func TestDeletionThatCannotGoOn(t *testing.T) {
 			w.Expect(w.inventory().Spec.Entries).To(HaveLen(1))
 
 			w.change(orphaned)
-			w.pass()
+			for range tt.tries {
+				w.Expect(w.release()).NotTo(BeNil())
+				w.clock.SetTime(w.clock.Now().Add(time.Hour))
+				w.pass()
+			}
 			w.Expect(w.release()).To(BeNil(), "people can give the objects up")
 			w.Expect(w.inventory()).To(BeNil())
 		})
@@ -115,10 +120,22 @@ func TestDeletionGoesOnWhenTheTargetIsBack(t *testing.T) {
 	w.Expect(w.release()).To(BeNil())
 }
 
-func TestDeletionTogetherWithTheNamespace(t *testing.T) {
+func TestDeletionTogetherWithTheNamespaceCleansTheTarget(t *testing.T) {
 	w := settledWorld(t, newRelease(), objectOf("ConfigMap", "a", 0, "a1"))
 	w.Expect(w.clusters.Replace(nil, "")).To(Succeed())
 	w.gone = true
+	w.deleteRelease()
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"prune a"}))
+	w.Expect(w.release()).To(BeNil())
+	w.Expect(w.lastClusters.seen).To(BeEmpty())
+}
+
+func TestDeletionTogetherWithTheNamespaceWithoutConnection(t *testing.T) {
+	w := settledWorld(t, newRelease(), objectOf("ConfigMap", "a", 0, "a1"))
+	w.Expect(w.clusters.Replace(nil, "")).To(Succeed())
+	w.gone = true
+	w.lastClusters.forget(key) // as after a restart
 	w.deleteRelease()
 	w.pass()
 	w.Expect(w.release()).To(BeNil(), "the namespace's end is not held up")
@@ -203,6 +220,7 @@ func TestGoneReleaseIsForgotten(t *testing.T) {
 	w.target.failures["a"] = errors.New("no")
 	w.pass()
 	w.Expect(w.attempts.failed).To(HaveLen(1))
+	delete(w.target.failures, "a")
 	w.deleteRelease()
 	w.pass()
 	w.pass()

@@ -4,20 +4,15 @@ package release
 
 import (
 	"context"
-	"slices"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 )
-
-// syncing are the steps whose failure is the failure of a sync.
-var syncing = []string{"validate", "namespace", "preSync hooks", "stages", "postSync hooks", "prune"}
 
 // afterFailure notes a sync that failed in the history, and runs the syncFailed hooks.
 // What they come to changes nothing about the failure. Failures that pass by themselves
 // are none.
 func (c *Controller) afterFailure(ctx context.Context, s *scope, out outcome) error {
-	if out.kind != fails && out.kind != rests || out.soon || !slices.Contains(syncing, out.step) ||
-		!s.release.DeletionTimestamp.IsZero() {
+	if out.kind != fails && out.kind != rests || out.soon || out.attempt != attemptSync {
 		return nil
 	}
 	if out.kind == fails {

@@ -16,6 +16,9 @@ import (
 	"kumodo.io/convoy/internal/controller/base"
 )
 
+// enqueuer takes the keys of Releases.
+type enqueuer = base.Enqueuer[types.NamespacedName]
+
 // addHandlers registers what enqueues Releases.
 func (c *Controller) addHandlers() error {
 	var errs []error
@@ -23,21 +26,21 @@ func (c *Controller) addHandlers() error {
 		_, err := informer.AddEventHandler(handler)
 		errs = append(errs, err)
 	}
-	add(c.config.Releases, c.onRelease())
-	add(c.config.Releases, c.onProgress())
-	add(c.config.Inventories, c.onInventory())
-	add(c.config.Clusters, c.onCluster())
-	add(c.config.GitRepositories, c.onSource(sources.KindGitRepository))
-	add(c.config.HelmRegistries, c.onSource(sources.KindHelmRegistry))
-	add(c.config.OCIRegistries, c.onSource(sources.KindOCIRegistry))
+	add(c.config.Releases, c.onRelease(c))
+	add(c.config.Releases, c.onProgress(c))
+	add(c.config.Inventories, c.onInventory(c))
+	add(c.config.Clusters, c.onCluster(c))
+	add(c.config.GitRepositories, c.onSource(c, sources.KindGitRepository))
+	add(c.config.HelmRegistries, c.onSource(c, sources.KindHelmRegistry))
+	add(c.config.OCIRegistries, c.onSource(c, sources.KindOCIRegistry))
 	return errors.Join(errs...)
 }
 
 // onRelease enqueues a Release when its own input changes: the spec, a request for a sync,
 // what people and the observer say of hooks and gates. What this controller writes into
 // the status is no input.
-func (c *Controller) onRelease() cache.ResourceEventHandler {
-	return base.Handler(c, base.Events[*corev1alpha1.Release, types.NamespacedName]{
+func (c *Controller) onRelease(queue enqueuer) cache.ResourceEventHandler {
+	return base.Handler(queue, base.Events[*corev1alpha1.Release, types.NamespacedName]{
 		Keys:    base.Single(func(release *corev1alpha1.Release) types.NamespacedName { return nameOf(release) }),
 		Changed: inputChanged,
 		Priority: func(old, release *corev1alpha1.Release) base.Priority {
@@ -62,8 +65,8 @@ func requestChanged(old, release *corev1alpha1.Release) bool {
 
 // onProgress enqueues those that wait for a Release: the ones of a higher wave on its
 // cluster and the ones that depend on it.
-func (c *Controller) onProgress() cache.ResourceEventHandler {
-	return base.Handler(c, base.Events[*corev1alpha1.Release, types.NamespacedName]{
+func (c *Controller) onProgress(queue enqueuer) cache.ResourceEventHandler {
+	return base.Handler(queue, base.Events[*corev1alpha1.Release, types.NamespacedName]{
 		Keys:    c.waiting,
 		Changed: progressChanged,
 	})
@@ -109,8 +112,8 @@ func (c *Controller) waiting(release *corev1alpha1.Release) []types.NamespacedNa
 
 // onInventory enqueues the Release of an inventory whose health changed, or that was
 // deleted.
-func (c *Controller) onInventory() cache.ResourceEventHandler {
-	return base.Handler(c, base.Events[*corev1alpha1.ReleaseInventory, types.NamespacedName]{
+func (c *Controller) onInventory(queue enqueuer) cache.ResourceEventHandler {
+	return base.Handler(queue, base.Events[*corev1alpha1.ReleaseInventory, types.NamespacedName]{
 		Keys:    base.Single(func(inventory *corev1alpha1.ReleaseInventory) types.NamespacedName { return nameOf(inventory) }),
 		Changed: healthChanged,
 	})
@@ -122,8 +125,8 @@ func healthChanged(old, inventory *corev1alpha1.ReleaseInventory) bool {
 }
 
 // onCluster enqueues the Releases of a cluster whose spec or reachability changed.
-func (c *Controller) onCluster() cache.ResourceEventHandler {
-	return base.Handler(c, base.Events[*corev1alpha1.Cluster, types.NamespacedName]{
+func (c *Controller) onCluster(queue enqueuer) cache.ResourceEventHandler {
+	return base.Handler(queue, base.Events[*corev1alpha1.Cluster, types.NamespacedName]{
 		Keys: func(cluster *corev1alpha1.Cluster) []types.NamespacedName {
 			return names(c.indexed(indexCluster, cluster.Namespace+"/"+cluster.Name))
 		},
@@ -135,8 +138,8 @@ func (c *Controller) onCluster() cache.ResourceEventHandler {
 }
 
 // onSource enqueues the Releases that draw on a source whose spec or reachability changed.
-func (c *Controller) onSource(sourceKind string) cache.ResourceEventHandler {
-	return base.Handler(c, base.Events[sources.Object, types.NamespacedName]{
+func (c *Controller) onSource(queue enqueuer, sourceKind string) cache.ResourceEventHandler {
+	return base.Handler(queue, base.Events[sources.Object, types.NamespacedName]{
 		Keys: func(source sources.Object) []types.NamespacedName {
 			reference := sources.Reference{Kind: sourceKind, Name: source.GetName()}
 			return names(c.indexed(indexSource, sourceIndexKey(reference, source.GetNamespace())))

@@ -48,8 +48,8 @@ type outcome struct {
 	blockedBy []string
 	// err is the cause of a failure, for logs and retries.
 	err error
-	// step is the name of the step. Set by the pass.
-	step string
+	// step is the name of the step, attempt what is repeated when it failed. Set by the pass.
+	step, attempt string
 }
 
 // next goes on with the next step.

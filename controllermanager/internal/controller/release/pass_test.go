@@ -57,8 +57,10 @@ func settledWorld(t *testing.T, release *corev1alpha1.Release, objects ...render
 	w := newWorld(t, release)
 	w.source.offers("main@1", objects...)
 	w.pass()
-	w.observe()
-	w.pass()
+	for range objects { // one stage after the other
+		w.observe()
+		w.pass()
+	}
 	w.Expect(w.condition(corev1alpha1.ConditionReady)).To(Equal("True Ready"))
 	w.host.forgetWrites()
 	w.target.takeCalls()
@@ -178,6 +180,8 @@ func TestRefusedIdentityLeavesNoEntries(t *testing.T) {
 	w.pass()
 	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("False Forbidden"))
 	w.Expect(w.inventory().Spec.Entries).To(BeEmpty(), "nothing can be there")
+	w.pass()
+	w.Expect(w.inventory().Spec.Entries).To(BeEmpty(), "nothing is prepared for what is not due")
 
 	w.target.failures["a"] = errors.New("answer lost")
 	w.clock.SetTime(w.clock.Now().Add(time.Minute))

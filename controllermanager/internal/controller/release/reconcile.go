@@ -3,6 +3,7 @@
 package release
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -17,47 +18,55 @@ import (
 type step struct {
 	name string
 	run  func(ctx context.Context, s *scope) outcome
+	// attempt is what is repeated when the step failed, if it is more than the step: the sync
+	// as a whole, so that nothing is written in preparation of what is not due yet.
+	attempt string
 }
+
+func (st step) attemptName() string { return cmp.Or(st.attempt, st.name) }
+
+// attemptSync is a sync as a whole.
+const attemptSync = "sync"
 
 // deliverSteps bring the desired state to the target, in this order.
 func (c *Controller) deliverSteps() []step {
 	return []step{
-		{"suspend", c.checkSuspended},
-		{"cluster", c.findCluster},
-		{"waves", c.awaitWaves},
-		{"dependencies", c.awaitDependencies},
-		{"revision", c.findRevision},
-		{"peers", c.awaitPeers},
-		{"artifact", c.fetchArtifact},
-		{"connect", c.connect},
-		{"render", c.renderObjects},
-		{"decide", c.decide},
-		{"gates", c.awaitGates},
-		{"validate", c.validate},
-		{"store", c.storeRender},
-		{"namespace", c.createNamespace},
-		{"inventory", c.writeAhead},
-		{"preSync hooks", c.runHooks(corev1alpha1.HookPreSync)},
-		{"stages", c.applyStages},
-		{"postSync hooks", c.runPostSync},
-		{"prune", c.prune},
-		{"record", c.record},
+		{"suspend", c.checkSuspended, ""},
+		{"cluster", c.findCluster, ""},
+		{"waves", c.awaitWaves, ""},
+		{"dependencies", c.awaitDependencies, ""},
+		{"revision", c.findRevision, ""},
+		{"peers", c.awaitPeers, ""},
+		{"artifact", c.fetchArtifact, ""},
+		{"connect", c.connect, ""},
+		{"render", c.renderObjects, ""},
+		{"decide", c.decide, ""},
+		{"gates", c.awaitGates, ""},
+		{"validate", c.validate, attemptSync},
+		{"store", c.storeRender, attemptSync},
+		{"namespace", c.createNamespace, attemptSync},
+		{"inventory", c.writeAhead, attemptSync},
+		{"preSync hooks", c.runHooks(corev1alpha1.HookPreSync), attemptSync},
+		{"stages", c.applyStages, attemptSync},
+		{"postSync hooks", c.runPostSync, attemptSync},
+		{"prune", c.prune, attemptSync},
+		{"record", c.record, attemptSync},
 	}
 }
 
 // removeSteps take what a deleted Release applied off its target, in this order.
 func (c *Controller) removeSteps() []step {
 	return []step{
-		{"nothing left", c.dropIfEmpty},
-		{"cluster", c.findClusterToClean},
-		{"connect", c.connectToClean},
-		{"orphan", c.orphan},
-		{"delete hooks", c.findDeleteHooks},
-		{"preDelete hooks", c.runHooks(corev1alpha1.HookPreDelete)},
-		{"delete", c.deleteObjects},
-		{"postDelete hooks", c.runHooks(corev1alpha1.HookPostDelete)},
-		{"delete hook objects", c.deleteHookObjects},
-		{"finalizer", c.dropFinalizer},
+		{"nothing left", c.dropIfEmpty, ""},
+		{"cluster", c.findClusterToClean, ""},
+		{"connect", c.connectToClean, ""},
+		{"orphan", c.orphan, ""},
+		{"delete hooks", c.findDeleteHooks, ""},
+		{"preDelete hooks", c.runHooks(corev1alpha1.HookPreDelete), ""},
+		{"delete", c.deleteObjects, ""},
+		{"postDelete hooks", c.runHooks(corev1alpha1.HookPostDelete), ""},
+		{"delete hook objects", c.deleteHookObjects, ""},
+		{"finalizer", c.dropFinalizer, ""},
 	}
 }
 
@@ -116,11 +125,11 @@ func (c *Controller) pass(ctx context.Context, s *scope) outcome {
 		steps = c.remove
 	}
 	for _, step := range steps {
-		if remaining, early := c.attempts.early(s, step.name); early {
-			return outcome{kind: rests, after: remaining, step: step.name}
+		if remaining, early := c.attempts.early(s, step.attemptName()); early {
+			return outcome{kind: rests, after: remaining, step: step.name, attempt: step.attemptName()}
 		}
 		out := step.run(ctx, s)
-		out.step = step.name
+		out.step, out.attempt = step.name, step.attemptName()
 		if ctx.Err() != nil {
 			return out
 		}
@@ -160,6 +169,7 @@ func (c *Controller) forget(key types.NamespacedName) {
 	c.latestReleases.forget(key)
 	c.latestInventories.forget(key)
 	c.attempts.forget(key)
+	c.lastClusters.forget(key)
 }
 
 // untilFrom is how long it is from now until d after since, 0 when that is past.

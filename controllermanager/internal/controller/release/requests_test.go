@@ -172,7 +172,9 @@ func TestGates(t *testing.T) {
 	w := settledWorld(t, newRelease(func(r *corev1alpha1.Release) {
 		r.Spec.Lifecycle = &corev1alpha1.LifecycleSpec{}
 	}), objectOf("ConfigMap", "a", 0, "a1"))
-	w.change(func(r *corev1alpha1.Release) { r.Spec.Lifecycle.Gates = []corev1alpha1.Gate{{Name: "qa", Before: "sync"}} })
+	w.change(func(r *corev1alpha1.Release) {
+		r.Spec.Lifecycle.Gates = []corev1alpha1.Gate{{Name: "qa", Before: "sync"}}
+	})
 	w.pass()
 	w.Expect(w.condition(corev1alpha1.ConditionReady)).To(Equal("True Ready"), "nothing new waits")
 	w.requestSync("2026-03-01T10:00:00Z")

@@ -16,8 +16,8 @@ import (
 	"kumodo.io/convoy/controllermanager/internal/sources"
 )
 
-// attempts remembers which step of a Release failed with which input, so that events do
-// not repeat it before its backoff is over, and any change of input repeats it at once.
+// attempts remembers what of a Release failed with which input, so that events do not
+// repeat it before its backoff is over, and any change of input repeats it at once.
 // What is lost with the process costs one early attempt.
 type attempts struct {
 	mu     sync.Mutex
@@ -26,7 +26,7 @@ type attempts struct {
 
 // attempt is a failed attempt.
 type attempt struct {
-	step   string
+	name   string
 	inputs [sha256.Size]byte
 	count  int32
 	// due is when the attempt may be repeated; the zero time: not before the input changes.
@@ -36,14 +36,14 @@ type attempt struct {
 // longestSoon is the longest delay after failures that are likely to pass by themselves.
 const longestSoon = 15 * time.Second
 
-// early tells whether the step must not be repeated with the present input yet, and for
+// early tells whether an attempt must not be repeated with the present input yet, and for
 // how long; 0: until the input changes.
-func (a *attempts) early(s *scope, step string) (remaining time.Duration, early bool) {
+func (a *attempts) early(s *scope, name string) (remaining time.Duration, early bool) {
 	a.mu.Lock()
 	last, ok := a.failed[s.key]
 	a.mu.Unlock()
 	switch {
-	case !ok || last.step != step || last.inputs != fingerprint(s):
+	case !ok || last.name != name || last.inputs != fingerprint(s):
 		return 0, false
 	case last.due.IsZero():
 		return 0, true
@@ -60,7 +60,7 @@ func (a *attempts) forget(key types.NamespacedName) {
 
 // countFailure notes a failed attempt and gives how many there were with this input.
 // known is what the status tells of attempts before this process started.
-func (a *attempts) countFailure(s *scope, step string, known int32) int32 {
+func (a *attempts) countFailure(s *scope, name string, known int32) int32 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.failed == nil {
@@ -70,12 +70,12 @@ func (a *attempts) countFailure(s *scope, step string, known int32) int32 {
 	last, ok := a.failed[s.key]
 	count := int32(1)
 	switch {
-	case ok && last.step == step && last.inputs == inputs:
+	case ok && last.name == name && last.inputs == inputs:
 		count = last.count + 1
 	case !ok:
 		count = known + 1
 	}
-	a.failed[s.key] = attempt{step: step, inputs: inputs, count: count}
+	a.failed[s.key] = attempt{name: name, inputs: inputs, count: count}
 	return count
 }
 
@@ -109,7 +109,7 @@ func (c *Controller) countAttempt(s *scope, out outcome) {
 		sync.Attempts, sync.NextRetryAt = max(known, 1), nil
 		return
 	}
-	sync.Attempts = c.attempts.countFailure(s, out.step, known)
+	sync.Attempts = c.attempts.countFailure(s, out.attempt, known)
 	sync.NextRetryAt = nil
 	if limit := retryLimit(s.release); limit >= 0 && sync.Attempts > limit {
 		return
