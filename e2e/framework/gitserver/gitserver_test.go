@@ -3,6 +3,7 @@
 package gitserver
 
 import (
+	"context"
 	"io/fs"
 	"net/http"
 	"os"
@@ -26,7 +27,7 @@ func newFixture(t *testing.T) fixture {
 	root := t.TempDir()
 	server, err := Start(Options{Root: root, Log: t.Output()})
 	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { g.Expect(server.Close(t.Context())).To(Succeed()) })
+	t.Cleanup(func() { g.Expect(server.Close(context.Background())).To(Succeed()) }) // the test's own context has ended by then
 	repository, err := Create(t.Context(), root, "shop")
 	g.Expect(err).NotTo(HaveOccurred())
 	return fixture{WithT: g, t: t, server: server, repository: repository}

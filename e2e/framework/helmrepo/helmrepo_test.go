@@ -3,6 +3,7 @@
 package helmrepo
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"testing"
@@ -62,7 +63,7 @@ func start(t *testing.T, root string) *Server {
 	t.Helper()
 	server, err := Start(Options{Root: root})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { _ = server.Close(t.Context()) })
+	t.Cleanup(func() { _ = server.Close(context.Background()) })
 	return server
 }
 

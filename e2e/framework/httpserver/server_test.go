@@ -3,6 +3,7 @@
 package httpserver
 
 import (
+	"context"
 	"crypto/tls"
 	"io"
 	"net/http"
@@ -19,7 +20,7 @@ func serve(t *testing.T, o Options) *Server {
 	t.Helper()
 	server, err := Start(o)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { _ = server.Close(t.Context()) })
+	t.Cleanup(func() { _ = server.Close(context.Background()) })
 	return server
 }
 

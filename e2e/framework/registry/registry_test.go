@@ -3,6 +3,7 @@
 package registry
 
 import (
+	"context"
 	"encoding/json"
 	"path/filepath"
 	"testing"
@@ -20,7 +21,7 @@ func start(t *testing.T, root string) *Server {
 	t.Helper()
 	server, err := Start(Options{Root: root})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { _ = server.Close(t.Context()) })
+	t.Cleanup(func() { _ = server.Close(context.Background()) })
 	return server
 }
 

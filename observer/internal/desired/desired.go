@@ -110,7 +110,7 @@ func (r *Resolver) At(ctx context.Context, release *corev1alpha1.Release, target
 	if err != nil {
 		return nil, err
 	}
-	result, err := r.Renderer.Render(ctx, render.Input{
+	result, err := render.AsNeeded(ctx, r.Renderer, render.Input{
 		Release: release,
 		Artifact: render.Artifact{
 			Root: artifact.Root, Path: artifact.Path, Revision: artifact.Revision,
@@ -118,7 +118,6 @@ func (r *Resolver) At(ctx context.Context, release *corev1alpha1.Release, target
 		},
 		References: r.References,
 		Cluster:    target,
-		Upgrade:    release.Status.Applied != nil,
 	})
 	if err != nil {
 		return nil, err

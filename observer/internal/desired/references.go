@@ -5,8 +5,6 @@ package desired
 import (
 	"context"
 	"fmt"
-	"io/fs"
-	"path"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/fetch"
@@ -28,27 +26,18 @@ func NewReferences(reader *references.Reader, coordinator *fetch.Coordinator, so
 
 // File reads a file of a GitRepository or OCIRegistry.
 func (v *valueReferences) File(ctx context.Context, namespace string, ref corev1alpha1.ValuesReference) ([]byte, error) {
-	var content corev1alpha1.ReleaseSource
+	var named corev1alpha1.ReleaseSource
 	switch ref.Kind {
 	case "GitRepository":
-		content.Git = &corev1alpha1.GitSource{RepositoryRef: corev1alpha1.LocalReference{Name: ref.Name}, Ref: corev1alpha1.GitRef{Name: ref.Ref}}
+		named.Git = &corev1alpha1.GitSource{RepositoryRef: corev1alpha1.LocalReference{Name: ref.Name}}
 	case "OCIRegistry":
-		content.OCI = &corev1alpha1.OCISource{RegistryRef: corev1alpha1.LocalReference{Name: ref.Name}, Ref: corev1alpha1.OCIRef{Tag: ref.Ref}}
+		named.OCI = &corev1alpha1.OCISource{RegistryRef: corev1alpha1.LocalReference{Name: ref.Name}}
 	default:
 		return nil, fmt.Errorf("values from a %s: must be ConfigMap, Secret, GitRepository or OCIRegistry", ref.Kind)
 	}
-	source, err := v.sources.Source(ctx, namespace, content)
+	source, err := v.sources.Source(ctx, namespace, named)
 	if err != nil {
 		return nil, err
 	}
-	want := fetch.Want{Namespace: namespace, Source: source, Content: content, MaxAge: previewAge}
-	revision, _, err := v.fetch.Resolve(ctx, want)
-	if err != nil {
-		return nil, err
-	}
-	artifact, err := v.fetch.Fetch(ctx, want, revision)
-	if err != nil {
-		return nil, err
-	}
-	return fs.ReadFile(artifact.Root, path.Join(artifact.Path, ref.Path))
+	return fetch.ReadFile(ctx, v.fetch, namespace, source, ref, previewAge)
 }

@@ -19,6 +19,7 @@ import (
 	"kumodo.io/convoy/client/clientset/versioned"
 	"kumodo.io/convoy/controllermanager/internal/apply"
 	"kumodo.io/convoy/controllermanager/internal/sources"
+	"kumodo.io/convoy/fetch"
 	"kumodo.io/convoy/internal/controller/base"
 	"kumodo.io/convoy/render"
 	"kumodo.io/convoy/render/store"
@@ -75,7 +76,7 @@ type Config struct {
 	// Sources finds source objects.
 	Sources sources.Lookup
 	// Fetcher finds and gives their content.
-	Fetcher sources.Fetcher
+	Fetcher fetch.Fetcher
 	// HostReader reads ConfigMaps and Secrets.
 	HostReader sources.HostReader
 	// Connector gives connections to target clusters.

@@ -71,5 +71,5 @@ func (c *Controller) appliedRender(ctx context.Context, s *scope) (*render.Resul
 		return nil, err
 	}
 	s.artifact = artifact
-	return c.renderAsNeeded(ctx, s)
+	return c.render(ctx, s)
 }

@@ -10,7 +10,6 @@ import (
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/clusterconn"
 	"kumodo.io/convoy/controllermanager/internal/sources"
-	"kumodo.io/convoy/fetch"
 	"kumodo.io/convoy/render"
 )
 
@@ -20,7 +19,7 @@ func (c *Controller) renderObjects(ctx context.Context, s *scope) outcome {
 	if pin := s.release.Spec.Pin; pin != nil && pin.Render != "" {
 		return c.loadPinned(ctx, s)
 	}
-	result, err := c.renderAsNeeded(ctx, s)
+	result, err := c.render(ctx, s)
 	if err != nil {
 		c.noticeUnreachable(s, err)
 		return fail(corev1alpha1.ConditionRendered, renderReason(err), err)
@@ -32,48 +31,18 @@ func (c *Controller) renderObjects(ctx context.Context, s *scope) outcome {
 	return c.noteRender(s)
 }
 
-// renderAsNeeded renders as an installation until something was applied, and as an upgrade
-// from then on. What was installed stays what it is, though, as long as its inputs are the
-// same: else every installation would be followed by an upgrade to itself.
-func (c *Controller) renderAsNeeded(ctx context.Context, s *scope) (*render.Result, error) {
-	if s.release.Status.Applied == nil {
-		return c.render(ctx, s, s.artifact, false)
-	}
-	upgraded, err := c.render(ctx, s, s.artifact, true)
-	if err != nil || upgraded.Digest == s.applied().Render || !appliedOnce(s.release) {
-		return upgraded, err
-	}
-	installed, err := c.render(ctx, s, s.artifact, false)
-	if err != nil || installed.Digest != s.applied().Render {
-		return upgraded, nil
-	}
-	return installed, nil
-}
-
-// appliedOnce tells whether what is applied is the first that ever was, as far as the
-// history reaches.
-func appliedOnce(release *corev1alpha1.Release) bool {
-	for _, entry := range release.Status.History {
-		applied := entry.Outcome == corev1alpha1.OutcomeApplied || entry.Outcome == corev1alpha1.OutcomeHealthy
-		if applied && entry.Render != release.Status.Applied.Render {
-			return false
-		}
-	}
-	return true
-}
-
-func (c *Controller) render(ctx context.Context, s *scope, artifact *fetch.Artifact, upgrade bool) (*render.Result, error) {
-	return c.config.Renderer.Render(ctx, render.Input{
+// render renders the artifact of the scope.
+func (c *Controller) render(ctx context.Context, s *scope) (*render.Result, error) {
+	return render.AsNeeded(ctx, c.config.Renderer, render.Input{
 		Release: s.release,
 		Artifact: render.Artifact{
-			Root: artifact.Root, Path: artifact.Path, Digest: artifact.Digest,
-			RootDigest: artifact.RootDigest, Revision: artifact.Revision,
+			Root: s.artifact.Root, Path: s.artifact.Path, Digest: s.artifact.Digest,
+			RootDigest: s.artifact.RootDigest, Revision: s.artifact.Revision,
 		},
 		References: sources.References{
 			HostReader: c.config.HostReader, Lookup: c.config.Sources, Fetcher: c.config.Fetcher, MaxAge: maxAge(s),
 		},
 		Cluster: s.target,
-		Upgrade: upgrade,
 	})
 }
 
