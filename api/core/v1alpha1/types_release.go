@@ -351,6 +351,10 @@ type AppliedStatus struct {
 	At metav1.Time `json:"at"`
 	// objects is the number of applied objects.
 	Objects int32 `json:"objects"`
+	// deleteHooks is the number of hooks of the render that run around the deletion of the
+	// Release. Where there are none, a deletion needs no source.
+	// +optional
+	DeleteHooks int32 `json:"deleteHooks,omitempty"`
 }
 
 // SyncStatus tells of requests, attempts and what is waited for.

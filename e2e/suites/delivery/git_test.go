@@ -110,6 +110,15 @@ var _ = Describe("A Release from Git", func() {
 		Expect(left.Annotations).NotTo(HaveKey(corev1alpha1.AnnotationRelease))
 	}, NodeTimeout(3*time.Minute))
 
+	It("is deleted at once although its source does not answer", func(ctx SpecContext) {
+		n := suite.NewNamespace(ctx, map[string]string{"a.yaml": scenario.ConfigMap("a", "v", "1")})
+		n.Create(ctx, n.GitRelease("app", scenario.Edge, ""))
+		n.AwaitReady(ctx, "app")
+		n.MustKubectl(ctx, "-n", n.Name, "patch", "gitrepository", scenario.Repository, "--type=merge", "-p", `{"spec":{"url":"http://127.0.0.1:1/x.git"}}`)
+		n.MustKubectl(ctx, "-n", n.Name, "delete", "release", "app", "--timeout=60s")
+		Expect(n.Data(ctx, "a")()).To(BeNil())
+	}, NodeTimeout(3*time.Minute))
+
 	It("waits for lower waves on its cluster", func(ctx SpecContext) {
 		broken := "apiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {kwok.convoy.test/behaviour: never-ready}}\nspec: {containers: [{name: c, image: i}]}\n"
 		n := suite.NewNamespace(ctx, map[string]string{"one/p.yaml": broken, "two/b.yaml": scenario.ConfigMap("b", "v", "1")})

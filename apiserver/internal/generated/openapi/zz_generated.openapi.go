@@ -2932,6 +2932,13 @@ func schema_convoy_api_core_v1alpha1_AppliedStatus(ref common.ReferenceCallback)
 							Format:      "int32",
 						},
 					},
+					"deleteHooks": {
+						SchemaProps: spec.SchemaProps{
+							Description: "deleteHooks is the number of hooks of the render that run around the deletion of the Release. Where there are none, a deletion needs no source.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
 				},
 				Required: []string{"revision", "render", "generation", "at", "objects"},
 			},

@@ -23,6 +23,9 @@ type AppliedStatusApplyConfiguration struct {
 	At *v1.Time `json:"at,omitempty"`
 	// objects is the number of applied objects.
 	Objects *int32 `json:"objects,omitempty"`
+	// deleteHooks is the number of hooks of the render that run around the deletion of the
+	// Release. Where there are none, a deletion needs no source.
+	DeleteHooks *int32 `json:"deleteHooks,omitempty"`
 }
 
 // AppliedStatusApplyConfiguration constructs a declarative configuration of the AppliedStatus type for use with
@@ -68,5 +71,13 @@ func (b *AppliedStatusApplyConfiguration) WithAt(value v1.Time) *AppliedStatusAp
 // If called multiple times, the Objects field is set to the value of the last call.
 func (b *AppliedStatusApplyConfiguration) WithObjects(value int32) *AppliedStatusApplyConfiguration {
 	b.Objects = &value
+	return b
+}
+
+// WithDeleteHooks sets the DeleteHooks field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DeleteHooks field is set to the value of the last call.
+func (b *AppliedStatusApplyConfiguration) WithDeleteHooks(value int32) *AppliedStatusApplyConfiguration {
+	b.DeleteHooks = &value
 	return b
 }

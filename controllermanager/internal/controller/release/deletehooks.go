@@ -18,11 +18,11 @@ import (
 const deleteRun = "delete"
 
 // findDeleteHooks finds the render that is applied, for the hooks that run around the
-// deletion. A source that is gone, or that does not answer for as long as a sync may take,
+// deletion; where it has none, nothing is asked of the source. A source that is gone, or that does not answer for as long as a sync may take,
 // does not keep the Release from going: it goes without hooks then, and people are told.
 func (c *Controller) findDeleteHooks(ctx context.Context, s *scope) outcome {
 	s.run = deleteRun
-	if s.release.Status.Applied == nil {
+	if s.release.Status.Applied == nil || s.release.Status.Applied.DeleteHooks == 0 {
 		return next()
 	}
 	result, err := c.appliedRender(ctx, s)

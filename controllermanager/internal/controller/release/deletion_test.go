@@ -183,13 +183,29 @@ func TestDeletionWithoutSource(t *testing.T) {
 	w.source.err = errors.New("down")
 	w.deleteRelease()
 	w.pass()
-	w.Expect(w.target.takeCalls()).To(BeEmpty(), "there may be hooks to run")
+	w.Expect(w.release()).To(BeNil(), "what was applied has no hooks for a deletion: the source is not needed")
+	w.Expect(w.events()).NotTo(ContainElement(HavePrefix("Warning HooksSkipped")))
+}
+
+func TestDeletionWithHooksWithoutSource(t *testing.T) {
+	world := func() *world {
+		w := newWorld(t, newRelease())
+		w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1")).Hooks = []render.Hook{hookOf("farewell", corev1alpha1.HookPostDelete)}
+		w.pass()
+		w.target.takeCalls()
+		return w
+	}
+	w := world()
+	w.source.err = errors.New("down")
+	w.deleteRelease()
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(BeEmpty(), "there are hooks to run")
 	w.Expect(w.message(corev1alpha1.ConditionReady)).To(Equal("looking for preDelete hooks: down; after 5m0s the objects are deleted without them"))
 	w.clock.SetTime(w.release().DeletionTimestamp.Add(defaultTimeout))
 	w.pass()
 	w.Expect(w.release()).To(BeNil())
 
-	w = settledWorld(t, newRelease(), objectOf("ConfigMap", "a", 0, "a1"))
+	w = world()
 	w.Expect(w.config.GitRepositories.GetIndexer().Delete(&sourcev1alpha1.GitRepository{ObjectMeta: newRelease(func(r *corev1alpha1.Release) { r.Name = "apps" }).ObjectMeta})).To(Succeed())
 	w.deleteRelease()
 	w.pass()

@@ -21,7 +21,7 @@ func (c *Controller) record(_ context.Context, s *scope) outcome {
 	fresh := before.Render != s.result.Digest
 	applied := corev1alpha1.AppliedStatus{
 		Revision: s.revision, Render: s.result.Digest, Generation: s.release.Generation,
-		At: before.At, Objects: int32(len(s.result.Objects)),
+		At: before.At, Objects: int32(len(s.result.Objects)), DeleteHooks: deleteHooks(s.result),
 	}
 	if fresh || s.request.pending() || s.changes.sent() > 0 {
 		applied.At = metav1.NewTime(s.now)
@@ -43,6 +43,17 @@ func (c *Controller) record(_ context.Context, s *scope) outcome {
 		message += "; waiting for the deletion of " + listed(s.pruning, ", ")
 	}
 	return complete(message)
+}
+
+// deleteHooks counts the hooks that run around a deletion.
+func deleteHooks(result *render.Result) int32 {
+	var n int32
+	for _, hook := range slices.Concat(result.Hooks, result.OtherHooks) {
+		if deletes(hook.On) {
+			n++
+		}
+	}
+	return n
 }
 
 // handleRequest notes the request as handled.
