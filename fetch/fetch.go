@@ -26,6 +26,8 @@ var (
 	ErrUnauthorized = fault.ErrUnauthorized
 	// ErrSecret: a Secret or one of its keys is missing or unusable.
 	ErrSecret = fault.ErrSecret
+	// ErrSecretNotFound: a Secret is missing; such an error is ErrSecret too.
+	ErrSecretNotFound = fault.ErrSecretNotFound
 	// ErrInvalid: the source or the reference to content is configured wrongly.
 	ErrInvalid = fault.ErrInvalid
 	// ErrLimit: the content is larger than what is accepted.

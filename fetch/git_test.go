@@ -237,7 +237,7 @@ func TestGitAuthentication(t *testing.T) {
 		{name: "unknown authority", secret: "no-ca", want: fetch.ErrUnreachable, wantText: "unknown authority"},
 		{name: "none", secret: "ca", want: fetch.ErrUnauthorized, wantText: "none are configured"},
 		{name: "wrong", secret: "wrong", want: fetch.ErrUnauthorized, wantText: "does not accept the credentials"},
-		{name: "missing Secret", secret: "nope", want: fetch.ErrSecret, wantText: "team/nope does not exist"},
+		{name: "missing Secret", secret: "nope", want: fetch.ErrSecretNotFound, wantText: "team/nope does not exist"},
 		{name: "verification", secret: "basic", change: func(s *sourcev1alpha1.GitRepositorySpec) { s.Verify = &sourcev1alpha1.GitVerification{} }, want: fetch.ErrInvalid, wantText: "not used unverified"},
 		{name: "credentials in the url", change: func(s *sourcev1alpha1.GitRepositorySpec) {
 			s.URL = strings.Replace(s.URL, "https://", "https://git:canary-password@", 1)

@@ -38,7 +38,7 @@ type ReleaseDiffOptions struct {
 	// from is one side: live, desired, a render's digest or a history id. Defaults to live.
 	// +optional
 	From string `json:"from,omitempty"`
-	// to is the other side. Defaults to desired.
+	// to is the other side: desired, a render's digest or a history id. Defaults to desired.
 	// +optional
 	To string `json:"to,omitempty"`
 }

@@ -6,6 +6,7 @@ package main
 
 import (
 	"os"
+	_ "time/tzdata" // the time zones of sync windows, where the image has none
 
 	"k8s.io/component-base/cli"
 

@@ -5,8 +5,6 @@ package sources
 import (
 	"errors"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/fetch"
 )
@@ -15,7 +13,7 @@ import (
 // coordinator.
 func Reason(err error) string {
 	switch {
-	case errors.Is(err, fetch.ErrSecret) && apierrors.IsNotFound(err):
+	case errors.Is(err, fetch.ErrSecretNotFound):
 		return corev1alpha1.ReasonSecretNotFound
 	case errors.Is(err, fetch.ErrSecret):
 		return corev1alpha1.ReasonSecretInvalid

@@ -14,7 +14,6 @@ import (
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -24,13 +23,12 @@ import (
 )
 
 func TestReason(t *testing.T) {
-	absent := apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, "s")
 	tests := []struct {
 		name  string
 		given error
 		want  string
 	}{
-		{"an absent Secret", fmt.Errorf("%w: %w", fetch.ErrSecret, absent), corev1alpha1.ReasonSecretNotFound},
+		{"an absent Secret", fmt.Errorf("%w: %w", fetch.ErrSecret, fetch.ErrSecretNotFound), corev1alpha1.ReasonSecretNotFound},
 		{"an unusable Secret", fetch.ErrSecret, corev1alpha1.ReasonSecretInvalid},
 		{"refused", fetch.ErrUnauthorized, corev1alpha1.ReasonAuthenticationFailed},
 		{"misconfigured", fetch.ErrInvalid, corev1alpha1.ReasonInvalidConfiguration},

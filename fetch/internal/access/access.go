@@ -131,7 +131,7 @@ func (l *loader) load(name string, take func(string, map[string][]byte) error) e
 	}
 	data, err := l.secrets.Secret(l.ctx, l.namespace, name)
 	if apierrors.IsNotFound(err) {
-		return fault.New(fault.ErrSecret, "the Secret %s does not exist", full)
+		return fault.NewSecretNotFound(full)
 	}
 	if err != nil {
 		return fault.Rewrite(err, "reading the Secret "+full+": "+(*fault.Scrubber)(nil).Clean(err.Error()))

@@ -29,6 +29,8 @@ var (
 	ErrUnauthorized = errors.New("unauthorized")
 	// ErrSecret: a Secret or one of its keys is missing or unusable.
 	ErrSecret = errors.New("unusable secret")
+	// ErrSecretNotFound: a Secret is missing; such an error is ErrSecret too.
+	ErrSecretNotFound = errors.New("secret not found")
 	// ErrInvalid: the source or the reference to content is configured wrongly.
 	ErrInvalid = errors.New("invalid configuration")
 	// ErrLimit: the content is larger than what is accepted.
@@ -37,7 +39,7 @@ var (
 	ErrContent = errors.New("unusable content")
 )
 
-var kinds = []error{ErrNotFound, ErrUnreachable, ErrUnauthorized, ErrSecret, ErrInvalid, ErrLimit, ErrContent,
+var kinds = []error{ErrNotFound, ErrUnreachable, ErrUnauthorized, ErrSecret, ErrSecretNotFound, ErrInvalid, ErrLimit, ErrContent,
 	context.Canceled, context.DeadlineExceeded}
 
 // Error is a failure with a text that is safe to show.
@@ -55,6 +57,11 @@ func (e *Error) Unwrap() []error { return e.kinds }
 // New makes an error of a kind.
 func New(kind error, format string, args ...any) error {
 	return &Error{kinds: []error{kind}, text: fmt.Sprintf(format, args...)}
+}
+
+// NewSecretNotFound makes an error that tells which Secret is missing.
+func NewSecretNotFound(name string) error {
+	return &Error{kinds: []error{ErrSecret, ErrSecretNotFound}, text: fmt.Sprintf("the Secret %s does not exist", name)}
 }
 
 // Rewrite makes an error of the same kinds as err with another text.

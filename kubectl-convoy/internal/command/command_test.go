@@ -82,6 +82,7 @@ func TestDiffExitStatus(t *testing.T) {
 		{"a difference", diffOf(corev1alpha1.ActionUpdate), []string{"diff", "web"}, 1},
 		{"a difference that is not asked for", diffOf(corev1alpha1.ActionUpdate), []string{"diff", "web", "--only", "delete"}, 0},
 		{"an object that could not be compared", diffOf(corev1alpha1.ActionError, corev1alpha1.ActionUpdate), []string{"diff", "web"}, 2},
+		{"one that could not be compared, and is not asked for", diffOf(corev1alpha1.ActionError), []string{"diff", "web", "--only", "delete"}, 2},
 		{"unknown release", nil, []string{"diff", "web"}, 2},
 		{"no name", diffOf(), []string{"diff"}, 2},
 		{"unknown flag", diffOf(), []string{"diff", "web", "--nonsense"}, 2},

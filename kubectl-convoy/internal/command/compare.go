@@ -38,7 +38,7 @@ func newDiff(env *environment) *cobra.Command {
 			if err != nil {
 				return &exitCode{exitError, err}
 			}
-			diff.Objects = filter(diff.Objects, func(o corev1alpha1.ObjectDiff) bool { return actions.Len() == 0 || actions.Has(o.Action) })
+			diff.Objects = filter(diff.Objects, func(o corev1alpha1.ObjectDiff) bool { return selected(actions, o.Action) })
 			if err := output.Print(env.Out, format, diff, func(w io.Writer) error { return output.Diff(w, diff) }); err != nil {
 				return &exitCode{exitError, err}
 			}
@@ -46,7 +46,7 @@ func newDiff(env *environment) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&from, "from", "", "Left side: live (default), desired, the digest of a render, or a history id.")
-	cmd.Flags().StringVar(&to, "to", "", "Right side: desired (default), live, the digest of a render, or a history id.")
+	cmd.Flags().StringVar(&to, "to", "", "Right side: desired (default), the digest of a render, or a history id.")
 	addCompareFlags(cmd, &format, &only)
 	return cmd
 }
@@ -72,7 +72,7 @@ func newPreview(env *environment) *cobra.Command {
 			if err != nil {
 				return &exitCode{exitError, err}
 			}
-			preview.Objects = filter(preview.Objects, func(o corev1alpha1.ObjectPreview) bool { return actions.Len() == 0 || actions.Has(o.Action) })
+			preview.Objects = filter(preview.Objects, func(o corev1alpha1.ObjectPreview) bool { return selected(actions, o.Action) })
 			if err := output.Print(env.Out, format, preview, func(w io.Writer) error { return output.Preview(w, preview) }); err != nil {
 				return &exitCode{exitError, err}
 			}
@@ -86,7 +86,7 @@ func newPreview(env *environment) *cobra.Command {
 
 func addCompareFlags(cmd *cobra.Command, format *string, only *[]string) {
 	output.AddFlag(cmd, format)
-	cmd.Flags().StringSliceVar(only, "only", nil, "Actions to show and to decide the exit status by: create, update, recreate, delete, error.")
+	cmd.Flags().StringSliceVar(only, "only", nil, "Actions to show and to decide the exit status by: create, update, recreate, delete. Objects that could not be compared always count.")
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitCode{exitError, err} })
 }
 
@@ -115,6 +115,12 @@ func actionSet(names []string) (sets.Set[corev1alpha1.ObjectAction], error) {
 		actions.Insert(action)
 	}
 	return actions, nil
+}
+
+// selected tells whether objects with an action are shown and decide the exit status. One
+// that could not be compared always does: nobody knows what its action would be.
+func selected(actions sets.Set[corev1alpha1.ObjectAction], action corev1alpha1.ObjectAction) bool {
+	return actions.Len() == 0 || actions.Has(action) || action == corev1alpha1.ActionError
 }
 
 func filter[T any](items []T, keep func(T) bool) []T {

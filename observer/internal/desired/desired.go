@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -87,11 +88,21 @@ func (r *Resolver) Stored(ctx context.Context, release *corev1alpha1.Release, di
 func (r *Resolver) Current(ctx context.Context, release *corev1alpha1.Release, target render.Cluster) (*Desired, error) {
 	if pin := release.Spec.Pin; pin != nil {
 		if pin.Render != "" {
-			return r.Stored(ctx, release, pin.Render)
+			return r.Stored(ctx, release, digestOf(release, pin.Render))
 		}
 		return r.At(ctx, release, target, pin.Revision)
 	}
 	return r.At(ctx, release, target, "")
+}
+
+// digestOf is the digest of a render that is named by it or by its history id.
+func digestOf(release *corev1alpha1.Release, name string) string {
+	for _, entry := range release.Status.History {
+		if strconv.FormatInt(entry.ID, 10) == name {
+			return entry.Render
+		}
+	}
+	return name
 }
 
 // At returns the render of one revision of the source; "" is what the reference of the

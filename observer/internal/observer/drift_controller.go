@@ -79,7 +79,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (b
 	if release.Spec.Drift != nil && release.Spec.Drift.Mode == corev1alpha1.DriftModeDisabled {
 		return base.Result{}, c.report(ctx, release, metav1.ConditionUnknown, corev1alpha1.ReasonDriftDisabled, "drift is not looked for: spec.drift.mode is disabled")
 	}
-	if !settled(release) {
+	if !settled(release) || c.clusterSuspended(release) {
 		return base.Result{RequeueAfter: c.Resync}, nil
 	}
 	connection, cluster, err := c.Connect(ctx, release)
@@ -112,6 +112,13 @@ func settled(release *corev1alpha1.Release) bool {
 	applied := meta.FindStatusCondition(release.Status.Conditions, corev1alpha1.ConditionApplied)
 	return release.DeletionTimestamp == nil && !release.Spec.Suspend && release.Status.Applied != nil &&
 		applied != nil && applied.Status == metav1.ConditionTrue && !syncPending(release)
+}
+
+// clusterSuspended tells whether nothing is synced to the Release's cluster now, so that a
+// correction could not be made.
+func (c *Controller) clusterSuspended(release *corev1alpha1.Release) bool {
+	cluster, err := c.Cluster(release)
+	return err == nil && cluster.Spec.Suspend
 }
 
 // syncPending tells whether a requested sync has not been handled yet.
@@ -202,7 +209,7 @@ func (c *Controller) conclude(ctx context.Context, release *corev1alpha1.Release
 			return base.Result{RequeueAfter: time.Second}, nil // a sync is under way
 		}
 		return base.Result{RequeueAfter: resync}, c.report(ctx, release, metav1.ConditionTrue, corev1alpha1.ReasonInSync,
-			fmt.Sprintf("%d objects are as applied", len(m.clean)))
+			fmt.Sprintf("all %d objects are as applied", len(m.clean)))
 	}
 	if failed := firstFailure(found); failed != nil {
 		return base.Result{RequeueAfter: resync}, c.report(ctx, release, metav1.ConditionUnknown, corev1alpha1.ReasonUnknown,

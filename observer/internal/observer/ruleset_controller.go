@@ -73,7 +73,7 @@ func ruleSetStatus(rules []extv1alpha1.HealthRule, old extv1alpha1.HealthRuleSet
 	condition := metav1.Condition{
 		Type: corev1alpha1.ConditionReady, ObservedGeneration: generation,
 		Status: metav1.ConditionTrue, Reason: corev1alpha1.ReasonReady,
-		Message: fmt.Sprintf("%d rules compile", len(rules)),
+		Message: fmt.Sprintf("all expressions compile; rules: %d", len(rules)),
 	}
 	if _, errs := health.Compile(rules, "", field.NewPath("spec", "rules")); len(errs) > 0 {
 		condition.Status = metav1.ConditionFalse

@@ -5264,7 +5264,7 @@ func schema_convoy_api_core_v1alpha1_ReleaseDiffOptions(ref common.ReferenceCall
 					},
 					"to": {
 						SchemaProps: spec.SchemaProps{
-							Description: "to is the other side. Defaults to desired.",
+							Description: "to is the other side: desired, a render's digest or a history id. Defaults to desired.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

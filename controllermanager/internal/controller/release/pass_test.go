@@ -208,7 +208,7 @@ func TestSourceProblems(t *testing.T) {
 		{"an absent revision", func(w *world) { w.source.err = fetch.ErrNotFound }, "False RevisionNotFound", "False RevisionNotFound"},
 		{"refused credentials", func(w *world) { w.source.err = fetch.ErrUnauthorized }, "False AuthenticationFailed", "False AuthenticationFailed"},
 		{"an absent Secret", func(w *world) {
-			w.source.err = errors.Join(fetch.ErrSecret, apierrors.NewNotFound(releaseResource, "s"))
+			w.source.err = errors.Join(fetch.ErrSecret, fetch.ErrSecretNotFound)
 		}, "False SecretNotFound", "False SecretNotFound"},
 		{"content that does not render", func(w *world) {
 			w.source.renderErr = &render.Error{Reason: corev1alpha1.ReasonUnknownKind, Message: "kind Widget"}
