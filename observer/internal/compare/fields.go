@@ -136,19 +136,11 @@ func encode(value any) string {
 	return string(data)
 }
 
-// escape makes a key a token of a JSON pointer (RFC 6901).
+// escape makes a key a token of a JSON pointer (RFC 6901), and unescape the reverse.
 func escape(key string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
 }
 
-// Ignored tells whether a change lies at or under one of the JSON pointers paths.
-func Ignored(change corev1alpha1.FieldChange, paths []string) bool {
-	for _, path := range paths {
-		if path == "" || change.Path == path || strings.HasPrefix(change.Path, path+"/") {
-			return true
-		}
-		// A parent that is new as a whole is reported as one change: what it adds beyond
-		// the ignored field is still a difference, so that it is not ignored here.
-	}
-	return false
+func unescape(token string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
 }

@@ -3,6 +3,7 @@
 package compare
 
 import (
+	"slices"
 	"strings"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -23,6 +24,10 @@ func IsSecret(key corev1alpha1.ObjectKey) bool {
 	return key.Group == "" && key.Kind == "Secret"
 }
 
+// shownOfSecret are the fields of a Secret that tell no value. All others are masked, those
+// too that a Secret has not, because somebody may have written a value in the wrong place.
+var shownOfSecret = []string{"apiVersion", "kind", "metadata", "type", "immutable"}
+
 // MaskObject returns the object with every value of a Secret replaced; objects of other
 // kinds are returned as they are. The argument is not changed.
 func MaskObject(key corev1alpha1.ObjectKey, object map[string]any) map[string]any {
@@ -30,13 +35,9 @@ func MaskObject(key corev1alpha1.ObjectKey, object map[string]any) map[string]an
 		return object
 	}
 	result := copyWithout(object)
-	for _, field := range []string{"data", "stringData"} {
-		if values, ok := object[field].(map[string]any); ok {
-			hidden := make(map[string]any, len(values))
-			for name := range values {
-				hidden[name] = masked
-			}
-			result[field] = hidden
+	for field, value := range result {
+		if !slices.Contains(shownOfSecret, field) {
+			result[field] = hidden(value)
 		}
 	}
 	if metadata, ok := object["metadata"].(map[string]any); ok {
@@ -45,6 +46,19 @@ func MaskObject(key corev1alpha1.ObjectKey, object map[string]any) map[string]an
 		result["metadata"] = metadata
 	}
 	return result
+}
+
+// hidden is a field of a Secret without values: of a map the keys stay.
+func hidden(value any) any {
+	values, ok := value.(map[string]any)
+	if !ok {
+		return masked
+	}
+	names := make(map[string]any, len(values))
+	for name := range values {
+		names[name] = masked
+	}
+	return names
 }
 
 // MaskChanges hides the values of changes to a Secret's data; that a value was added,
@@ -68,11 +82,12 @@ func MaskChanges(key corev1alpha1.ObjectKey, changes []corev1alpha1.FieldChange)
 	return result
 }
 
+// secretPath tells whether a change at the path can show a value. Annotations can, since
+// kubectl keeps copies of objects in one.
 func secretPath(path string) bool {
-	for _, field := range []string{"/data", "/stringData", "/metadata/annotations"} {
-		if path == field || strings.HasPrefix(path, field+"/") {
-			return true
-		}
+	field, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	if field == "metadata" {
+		return rest == "" || rest == "annotations" || strings.HasPrefix(rest, "annotations/")
 	}
-	return false
+	return !slices.Contains(shownOfSecret, field)
 }

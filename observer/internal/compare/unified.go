@@ -3,6 +3,9 @@
 package compare
 
 import (
+	"reflect"
+	"slices"
+
 	"github.com/pmezard/go-difflib/difflib"
 	"sigs.k8s.io/yaml"
 
@@ -32,14 +35,25 @@ func Unified(key corev1alpha1.ObjectKey, from, to map[string]any) (string, error
 
 // markChanged tells in the masked right side which values differ from the left side's.
 func markChanged(from, to, maskedTo map[string]any) {
-	for _, field := range []string{"data", "stringData"} {
-		before, _ := from[field].(map[string]any)
-		after, _ := to[field].(map[string]any)
-		shown, _ := maskedTo[field].(map[string]any)
-		for name, value := range after {
-			if old, ok := before[name]; ok && old != value {
-				shown[name] = maskedChanged
-			}
+	for field, shown := range maskedTo {
+		before, after := from[field], to[field]
+		names, isMap := shown.(map[string]any)
+		switch {
+		case slices.Contains(shownOfSecret, field):
+		case isMap:
+			markKeys(before, after, names)
+		case before != nil && !reflect.DeepEqual(before, after):
+			maskedTo[field] = maskedChanged
+		}
+	}
+}
+
+func markKeys(from, to any, shown map[string]any) {
+	before, _ := from.(map[string]any)
+	after, _ := to.(map[string]any)
+	for name, value := range after {
+		if old, ok := before[name]; ok && !reflect.DeepEqual(old, value) {
+			shown[name] = maskedChanged
 		}
 	}
 }

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package desired finds what a Release should have in its target cluster: the objects of
-// its last applied render, or those that a sync would apply now.
+// its last applied render, or those that a sync would apply now. What it finds has to be
+// what the controller-manager finds, so that both read sources, values and pins in the
+// same way.
 package desired
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
+	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/lru"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/fetch"
@@ -20,25 +22,46 @@ import (
 	"kumodo.io/convoy/render/store"
 )
 
-// ErrNotReproducible says that a past render can neither be read from a store nor be made
-// again with the same result.
-var ErrNotReproducible = errors.New("the render cannot be made again")
+var (
+	// ErrNotReproducible says that a past render can neither be read from a store nor be
+	// made again with the same result.
+	ErrNotReproducible = errors.New("the render cannot be made again")
+	// ErrSource says that the source of a Release, or of its values, does not exist or is
+	// suspended.
+	ErrSource = errors.New("the source cannot be asked")
+)
+
+// previewAge is how old an answer about a moving reference may be for a person who asks:
+// young enough to be "now", old enough that a page that asks again costs the source nothing.
+const previewAge = 2 * time.Second
+
+// rememberedRenders is how many applied and past renders are kept, so that drift detection
+// asks neither store nor host for the same one again.
+const rememberedRenders = 256
 
 // Sources finds the source objects that Releases refer to.
 type Sources interface {
-	// Source returns the object that source refers to, of the given namespace.
-	Source(ctx context.Context, namespace string, source corev1alpha1.ReleaseSource) (runtime.Object, error)
+	// Source returns the object that content is taken from, of the given namespace. The
+	// error of an absent one is ErrSource, and an API NotFound error.
+	Source(ctx context.Context, namespace string, content corev1alpha1.ReleaseSource) (runtime.Object, error)
 }
 
-// Resolver finds desired objects.
+// Resolver finds desired objects. It is safe for concurrent use.
 type Resolver struct {
 	Sources    Sources
-	Fetch      *fetch.Coordinator
+	Fetch      fetch.Fetcher
 	Renderer   *render.Renderer
 	References render.References
 	// Store has past renders; nil when there is none.
 	Store *store.Store
+
+	once  sync.Once
+	known *lru.Cache // *Desired by renderKey
 }
+
+// renderKey names a render of a Release. Equal digests of two Releases are two keys: one of
+// them must not be shown what the other one may see.
+type renderKey struct{ namespace, name, digest string }
 
 // Desired is what a Release should have.
 type Desired struct {
@@ -46,33 +69,52 @@ type Desired struct {
 	*render.Result
 }
 
-// Applied returns the render that was last applied to the target. It is read from the
-// store when there is one, and otherwise made again from the applied revision; when that
-// gives another result, the error is ErrNotReproducible.
+// Applied returns the render that was last applied to the target; see Past.
 func (r *Resolver) Applied(ctx context.Context, release *corev1alpha1.Release, target render.Cluster) (*Desired, error) {
 	applied := release.Status.Applied
 	if applied == nil {
-		return nil, fmt.Errorf("Release %s/%s has not been applied yet", release.Namespace, release.Name)
+		return nil, errors.New("nothing has been applied yet")
 	}
-	if r.Store != nil {
-		stored, err := r.Stored(ctx, release, applied.Render)
-		if err == nil || !errors.Is(err, store.ErrNotFound) {
-			return stored, err
-		}
+	return r.Past(ctx, release, target, applied.Revision, applied.Render)
+}
+
+// Past returns a past render of the Release by its digest: as Stored does, and otherwise
+// made again from its revision. When that gives another result, the error is
+// ErrNotReproducible.
+func (r *Resolver) Past(ctx context.Context, release *corev1alpha1.Release, target render.Cluster, revision, digest string) (*Desired, error) {
+	stored, err := r.Stored(ctx, release, digest)
+	if err == nil || !errors.Is(err, ErrNotReproducible) && !errors.Is(err, store.ErrNotFound) {
+		return stored, err
 	}
-	desired, err := r.At(ctx, release, target, applied.Revision)
+	in, err := r.input(ctx, release, target, revision)
 	if err != nil {
 		return nil, err
 	}
-	if desired.Digest != applied.Render {
-		return nil, fmt.Errorf("%w: revision %s gives %s now, %s was applied; a render store keeps what was applied",
-			ErrNotReproducible, applied.Revision, desired.Digest, applied.Render)
+	result, err := render.AsNeeded(ctx, r.Renderer, in)
+	if err != nil {
+		return nil, err
 	}
-	return desired, nil
+	if result.Digest != digest {
+		// It may have been the first, which was rendered as an installation.
+		if installed, err := r.Renderer.Render(ctx, in); err == nil && installed.Digest == digest {
+			result = installed
+		}
+	}
+	if result.Digest != digest {
+		return nil, fmt.Errorf("%w: revision %s gives %s now, not %s; a render store keeps past renders", ErrNotReproducible, revision, result.Digest, digest)
+	}
+	made := &Desired{Revision: in.Artifact.Revision, Result: result}
+	r.cache().Add(renderKey{release.Namespace, release.Name, digest}, made)
+	return made, nil
 }
 
-// Stored returns a past render by its digest.
+// Stored returns a past render by its digest without making it again: one that was asked
+// for not long ago, or one of the store.
 func (r *Resolver) Stored(ctx context.Context, release *corev1alpha1.Release, digest string) (*Desired, error) {
+	key := renderKey{release.Namespace, release.Name, digest}
+	if known, ok := r.cache().Get(key); ok {
+		return known.(*Desired), nil
+	}
 	if r.Store == nil {
 		return nil, fmt.Errorf("%w: no render store is configured (--render-store-url)", ErrNotReproducible)
 	}
@@ -80,67 +122,72 @@ func (r *Resolver) Stored(ctx context.Context, release *corev1alpha1.Release, di
 	if err != nil {
 		return nil, err
 	}
-	return &Desired{Revision: record.Revision, Result: record.Result}, nil
+	stored := &Desired{Revision: record.Revision, Result: record.Result}
+	r.cache().Add(key, stored)
+	return stored, nil
+}
+
+func (r *Resolver) cache() *lru.Cache {
+	r.once.Do(func() { r.known = lru.New(rememberedRenders) })
+	return r.known
 }
 
 // Current returns what a sync would apply now: the pinned render or revision, or what the
 // moving reference is at this moment.
 func (r *Resolver) Current(ctx context.Context, release *corev1alpha1.Release, target render.Cluster) (*Desired, error) {
-	if pin := release.Spec.Pin; pin != nil {
-		if pin.Render != "" {
-			return r.Stored(ctx, release, digestOf(release, pin.Render))
-		}
+	pin := release.Spec.Pin
+	switch {
+	case pin == nil:
+		return r.At(ctx, release, target, "")
+	case pin.Render == "":
 		return r.At(ctx, release, target, pin.Revision)
 	}
-	return r.At(ctx, release, target, "")
-}
-
-// digestOf is the digest of a render that is named by it or by its history id.
-func digestOf(release *corev1alpha1.Release, name string) string {
-	for _, entry := range release.Status.History {
-		if strconv.FormatInt(entry.ID, 10) == name {
-			return entry.Render
-		}
+	stored, err := r.Stored(ctx, release, pinnedDigest(release))
+	if err != nil {
+		return nil, fmt.Errorf("spec.pin.render: %w", err)
 	}
-	return name
+	return forLaterSync(stored), nil
 }
 
-// At returns the render of one revision of the source; "" is what the reference of the
-// Release is now.
+// At returns what a sync would apply of one revision of the source; "" is what the
+// reference of the Release is now.
 func (r *Resolver) At(ctx context.Context, release *corev1alpha1.Release, target render.Cluster, revision string) (*Desired, error) {
-	source, err := r.Sources.Source(ctx, release.Namespace, release.Spec.Source)
+	in, err := r.input(ctx, release, target, revision)
 	if err != nil {
 		return nil, err
+	}
+	result, err := render.AsNeeded(ctx, r.Renderer, in)
+	if err != nil {
+		return nil, err
+	}
+	return &Desired{Revision: in.Artifact.Revision, Result: r.settled(ctx, release, result)}, nil
+}
+
+// input gathers what a revision is rendered of, as an installation.
+func (r *Resolver) input(ctx context.Context, release *corev1alpha1.Release, target render.Cluster, revision string) (render.Input, error) {
+	source, err := r.Sources.Source(ctx, release.Namespace, release.Spec.Source)
+	if err != nil {
+		return render.Input{}, err
+	}
+	if err := askable(source); err != nil {
+		return render.Input{}, err
 	}
 	want := fetch.Want{Namespace: release.Namespace, Source: source, Content: release.Spec.Source, Revision: revision, MaxAge: previewAge}
 	resolved, _, err := r.Fetch.Resolve(ctx, want)
 	if err != nil {
-		return nil, err
+		return render.Input{}, err
 	}
 	artifact, err := r.Fetch.Fetch(ctx, want, resolved)
 	if err != nil {
-		return nil, err
+		return render.Input{}, err
 	}
-	result, err := render.AsNeeded(ctx, r.Renderer, render.Input{
+	return render.Input{
 		Release: release,
 		Artifact: render.Artifact{
-			Root: artifact.Root, Path: artifact.Path, Revision: artifact.Revision,
+			Root: artifact.Root, Path: artifact.Path, Revision: resolved,
 			Digest: artifact.Digest, RootDigest: artifact.RootDigest,
 		},
 		References: r.References,
 		Cluster:    target,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &Desired{Revision: resolved, Result: result}, nil
-}
-
-// previewAge is how old an answer about a moving reference may be for a person who asks:
-// young enough to be "now", old enough that a page that asks again costs the source nothing.
-const previewAge = 2 * time.Second
-
-// IsNotFound tells whether err says that the source or what it refers to is not there.
-func IsNotFound(err error) bool {
-	return apierrors.IsNotFound(err) || errors.Is(err, fetch.ErrNotFound) || errors.Is(err, store.ErrNotFound)
+	}, nil
 }

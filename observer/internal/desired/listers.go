@@ -4,11 +4,12 @@ package desired
 
 import (
 	"context"
-	"errors"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
 	sourcelisters "kumodo.io/convoy/client/listers/source/v1alpha1"
 )
 
@@ -20,14 +21,38 @@ type Listers struct {
 }
 
 // Source implements Sources.
-func (l *Listers) Source(_ context.Context, namespace string, source corev1alpha1.ReleaseSource) (runtime.Object, error) {
+func (l *Listers) Source(_ context.Context, namespace string, content corev1alpha1.ReleaseSource) (runtime.Object, error) {
+	var source runtime.Object
+	var err error
 	switch {
-	case source.Git != nil:
-		return l.GitRepositories.GitRepositories(namespace).Get(source.Git.RepositoryRef.Name)
-	case source.Helm != nil:
-		return l.HelmRegistries.HelmRegistries(namespace).Get(source.Helm.RegistryRef.Name)
-	case source.OCI != nil:
-		return l.OCIRegistries.OCIRegistries(namespace).Get(source.OCI.RegistryRef.Name)
+	case content.Git != nil:
+		source, err = l.GitRepositories.GitRepositories(namespace).Get(content.Git.RepositoryRef.Name)
+	case content.Helm != nil:
+		source, err = l.HelmRegistries.HelmRegistries(namespace).Get(content.Helm.RegistryRef.Name)
+	case content.OCI != nil:
+		source, err = l.OCIRegistries.OCIRegistries(namespace).Get(content.OCI.RegistryRef.Name)
+	default:
+		return nil, fmt.Errorf("%w: the Release names none", ErrSource)
 	}
-	return nil, errors.New("the Release names no source")
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSource, err)
+	}
+	return source, nil
+}
+
+// askable is ErrSource for a source that is suspended: nothing may be asked of it.
+func askable(source runtime.Object) error {
+	suspended, what := false, ""
+	switch s := source.(type) {
+	case *sourcev1alpha1.GitRepository:
+		suspended, what = s.Spec.Suspend, "GitRepository "+s.Name
+	case *sourcev1alpha1.HelmRegistry:
+		suspended, what = s.Spec.Suspend, "HelmRegistry "+s.Name
+	case *sourcev1alpha1.OCIRegistry:
+		suspended, what = s.Spec.Suspend, "OCIRegistry "+s.Name
+	}
+	if suspended {
+		return fmt.Errorf("%w: %s is suspended", ErrSource, what)
+	}
+	return nil
 }

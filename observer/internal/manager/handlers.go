@@ -34,13 +34,16 @@ func (m *Manager) addHandlers() error {
 		Changed: releaseChanged,
 	}
 	inventories := base.Events[*corev1alpha1.ReleaseInventory, types.NamespacedName]{
-		Keys:    base.Single(func(i *corev1alpha1.ReleaseInventory) types.NamespacedName { return nameOf(i) }),
-		Changed: func(old, current *corev1alpha1.ReleaseInventory) bool { return old.Generation != current.Generation },
+		Keys: base.Single(func(i *corev1alpha1.ReleaseInventory) types.NamespacedName { return nameOf(i) }),
+		Changed: func(old, current *corev1alpha1.ReleaseInventory) bool {
+			return old.UID != current.UID || old.Generation != current.Generation
+		},
 	}
 	clusters := base.Events[*corev1alpha1.Cluster, types.NamespacedName]{
 		Keys: m.releasesOn,
 		Changed: func(old, current *corev1alpha1.Cluster) bool {
-			return old.Generation != current.Generation || !equality.Semantic.DeepEqual(old.Status.Conditions, current.Status.Conditions)
+			return old.UID != current.UID || old.Generation != current.Generation ||
+				!equality.Semantic.DeepEqual(old.Status.Conditions, current.Status.Conditions)
 		},
 	}
 	sets := base.Events[*extv1alpha1.HealthRuleSet, types.NamespacedName]{
@@ -76,7 +79,7 @@ func (m *Manager) addHandlers() error {
 
 // releaseChanged leaves out what the observer itself writes: only InSync changed.
 func releaseChanged(old, current *corev1alpha1.Release) bool {
-	return old.Generation != current.Generation ||
+	return old.UID != current.UID || old.Generation != current.Generation ||
 		!equality.Semantic.DeepEqual(old.Annotations, current.Annotations) ||
 		!equality.Semantic.DeepEqual(old.Status.Applied, current.Status.Applied) ||
 		!equality.Semantic.DeepEqual(old.Status.Sync, current.Status.Sync) ||
@@ -157,6 +160,30 @@ func (m *Manager) rulesChanged() cache.ResourceEventHandler {
 			}
 			again(object)
 		},
+	}
+}
+
+// forgetUnowned drops what is kept of clusters and Releases that are another process's now:
+// it is of no use, and the watches would go on.
+func (m *Manager) forgetUnowned() {
+	clusters, err := m.host.Clusters.List(labels.Everything())
+	if err != nil {
+		klog.Background().Error(err, "Clusters not listed")
+	}
+	for _, cluster := range clusters {
+		if !m.shards.OwnsKey(shard.ClusterKey(cluster.Namespace, cluster.Name)) {
+			m.clusterDeleted(cluster)
+		}
+	}
+	releases, err := m.host.Releases.List(labels.Everything())
+	if err != nil {
+		klog.Background().Error(err, "Releases not listed")
+	}
+	for _, release := range releases {
+		if !m.owned(nameOf(release)) {
+			m.health.Forget(nameOf(release))
+			m.drift.Forget(nameOf(release))
+		}
 	}
 }
 

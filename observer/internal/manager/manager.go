@@ -39,15 +39,15 @@ type Manager struct {
 
 	host     observer.Host
 	rules    *observer.Rules
-	desired  *desired.Resolver
 	health   *observer.HealthController
+	drift    *observer.Controller
 	serving  *serve.Server
 	listener func(net.Listener) net.Listener
 
 	healthQueue, driftQueue, ruleQueue *base.Controller[types.NamespacedName]
 }
 
-// New puts the parts together. ctx bounds the watches on the targets.
+// New puts the parts together. ctx is that of the process.
 func (c *CompletedConfig) New(ctx context.Context) (*Manager, error) {
 	m := &Manager{config: c, informers: newInformers(c.convoy)}
 	var err error
@@ -75,21 +75,22 @@ func (m *Manager) build(ctx context.Context) {
 		GitRepositories: source.GitRepositories().Lister(), HelmRegistries: source.HelmRegistries().Lister(), OCIRegistries: source.OCIRegistries().Lister(),
 	}
 	m.host = observer.Host{
-		Client: c.convoy, Releases: core.Releases().Lister(), Inventories: core.ReleaseInventories().Lister(), Clusters: core.Clusters().Lister(),
+		Client: c.convoy, Requests: observer.NewRequester(c.convoy.CoreV1alpha1().RESTClient()),
+		Releases: core.Releases().Lister(), Inventories: core.ReleaseInventories().Lister(), Clusters: core.Clusters().Lister(),
 		Connector: clusterconn.New(clusterconn.Options{InCluster: c.rest, Secrets: reader, ReadOnly: true, UserAgent: component + "/" + process.Version}),
-		Tracker:   target.New(ctx, c.installation, m.changed), Installation: c.installation,
+		Tracker:   target.New(klog.FromContext(ctx), c.installation, m.changed), Installation: c.installation,
 	}
 	m.rules = &observer.Rules{Sets: extensions.HealthRuleSets().Lister(), Global: extensions.GlobalHealthRuleSets().Lister()}
-	m.desired = &desired.Resolver{
+	renders := &desired.Resolver{
 		Sources: listers, Fetch: coordinator, Renderer: render.New(render.Options{}),
-		References: desired.NewReferences(reader, coordinator, listers), Store: c.store,
+		References: desired.References{HostReader: reader, Fetch: coordinator, Sources: listers}, Store: c.store,
 	}
 	m.health = &observer.HealthController{Host: m.host, Rules: m.rules, Clock: clock.RealClock{}, Resync: c.options.Process.Resync}
-	drift := &observer.Controller{Host: m.host, Desired: m.desired, Clock: clock.RealClock{}, Resync: c.options.Process.Resync}
+	m.drift = &observer.Controller{Host: m.host, Desired: renders, Clock: clock.RealClock{}, Resync: c.options.Process.Resync}
 	sets := &observer.RuleSetController{Client: c.convoy, Sets: m.rules.Sets, Global: m.rules.Global}
-	m.serving = &serve.Server{Host: m.host, Desired: m.desired, Health: m.health}
+	m.serving = &serve.Server{Host: m.host, Desired: renders, Health: m.health}
 	m.healthQueue = base.New(m.queue("health", m.health))
-	m.driftQueue = base.New(m.queue("drift", drift))
+	m.driftQueue = base.New(m.queue("drift", m.drift))
 	m.ruleQueue = base.New(base.Options[types.NamespacedName]{
 		Name: "ruleset", Workers: 1, Reconciler: sets, KeyLog: keyLog("HealthRuleSet"), Registerer: c.registry,
 	})
@@ -155,6 +156,11 @@ func (m *Manager) Run(ctx context.Context) error {
 // work waits for the caches and runs the loops. A host whose convoy API is not served yet
 // is waited for: the processes of an installation start in any order.
 func (m *Manager) work(ctx context.Context) error {
+	// The informers and watches end with this function, also when a part failed.
+	ctx, cancel := context.WithCancel(ctx)
+	defer m.informers.Shutdown()
+	defer cancel()
+	defer m.host.Tracker.Stop()
 	if err := startInformers(ctx, m.informers); err != nil {
 		if ctx.Err() != nil {
 			return nil
@@ -164,7 +170,7 @@ func (m *Manager) work(ctx context.Context) error {
 	m.synced.Store(true)
 	m.shards.Subscribe(m.shardsChanged(ctx))
 	options := m.config.options
-	err := process.RunAll(ctx, options.Process.GracePeriod,
+	return process.RunAll(ctx, options.Process.GracePeriod,
 		process.Runnable{Name: "sharding", Run: m.shards.Run},
 		process.Runnable{Name: "health", Run: m.healthQueue.Run},
 		process.Runnable{Name: "drift", Run: m.driftQueue.Run},
@@ -173,9 +179,6 @@ func (m *Manager) work(ctx context.Context) error {
 			return process.Serve(ctx, options.Serving.Addr, m.serving.Handler(), m.listener)
 		}},
 	)
-	m.informers.Shutdown()
-	m.host.Tracker.Wait()
-	return err
 }
 
 // shardsChanged drops the work on lost shards and takes up that of gained ones.
@@ -184,9 +187,10 @@ func (m *Manager) shardsChanged(ctx context.Context) func(gained, lost []int) {
 		if len(lost) > 0 {
 			for _, queue := range []*base.Controller[types.NamespacedName]{m.healthQueue, m.driftQueue} {
 				if err := queue.DropUnowned(ctx); err != nil {
-					klog.FromContext(ctx).Info("work on lost shards did not end", "queue", queue.Name(), "err", err)
+					klog.FromContext(ctx).Info("Work on lost shards did not end", "queue", queue.Name(), "err", err)
 				}
 			}
+			m.forgetUnowned()
 		}
 		if len(gained) > 0 {
 			m.enqueueGained(gained)

@@ -32,8 +32,7 @@ func secure(ctx context.Context, o *options.Serving) (func(net.Listener) net.Lis
 		return nil, err
 	}
 	go files.watch(ctx)
-	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetConfigForClient: files.config}
-	return func(listener net.Listener) net.Listener { return tls.NewListener(listener, config) }, nil
+	return func(listener net.Listener) net.Listener { return tls.NewListener(listener, files.listening()) }, nil
 }
 
 // certificateFiles holds the content of the certificate files, which may be replaced while
@@ -76,6 +75,12 @@ func (f *certificateFiles) allowed(state tls.ConnectionState) error {
 		return nil
 	}
 	return fmt.Errorf("client %q is not allowed (--allowed-client-names)", state.PeerCertificates[0].Subject.CommonName)
+}
+
+// listening is the configuration of a listener: each connection gets the files' content of
+// the time when it begins.
+func (f *certificateFiles) listening() *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetConfigForClient: f.config}
 }
 
 func (f *certificateFiles) config(*tls.ClientHelloInfo) (*tls.Config, error) {

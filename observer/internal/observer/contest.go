@@ -3,11 +3,8 @@
 package observer
 
 import (
-	"slices"
 	"strings"
 	"time"
-
-	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 )
 
 const (
@@ -17,73 +14,63 @@ const (
 	contestWindow  = time.Hour
 )
 
-// correction counts how often one drift was corrected, since first.
+// correction counts how often the drift of one object was corrected, since first.
 type correction struct {
-	first, last time.Time
-	count       int
+	first time.Time
+	count int
 }
 
-// fingerprint names objects and fields, not values: whoever fights writes ever new ones.
-func fingerprint(found []drifted) string {
-	var parts []string
-	for _, one := range found {
-		part := objectName(one.key)
-		for _, change := range one.changes {
-			part += " " + change.Path
-		}
-		parts = append(parts, part)
+// fingerprint names an object and fields, not values: whoever fights writes ever new ones.
+func (d drifted) fingerprint() string {
+	key := identity(d.key)
+	parts := []string{key.Group, key.Kind, key.Namespace, key.Name}
+	for _, change := range d.changes {
+		parts = append(parts, change.Path)
 	}
-	slices.Sort(parts)
-	return strings.Join(parts, "\n")
+	return strings.Join(parts, " ")
 }
 
-// corrected counts a correction.
+// corrected counts a correction of each object.
 func (m *memory) corrected(found []drifted, now time.Time) {
-	key := fingerprint(found)
-	c := m.corrections[key]
-	if c == nil || now.Sub(c.first) > contestWindow {
-		c = &correction{first: now}
-		m.corrections[key] = c
+	for key, past := range m.corrections {
+		if now.Sub(past.first) >= contestWindow {
+			delete(m.corrections, key)
+		}
 	}
-	c.count++
-	c.last = now
-}
-
-// contested returns the correction that has come back too often, and how long to wait
-// until it may be tried again; nil when the drift may be corrected now.
-func (m *memory) contested(found []drifted, now time.Time) (time.Duration, *correction) {
-	c := m.corrections[fingerprint(found)]
-	if c == nil || c.count < contestedAfter {
-		return 0, nil
-	}
-	until := c.first.Add(contestWindow)
-	if !now.Before(until) {
-		return 0, nil
-	}
-	return until.Sub(now), c
-}
-
-// rival names the field manager, other than convoy, that wrote to a drifted object last.
-func rival(found []drifted) string {
 	for _, one := range found {
-		if manager := lastManager(one.live); manager != "" {
-			return " (field manager " + manager + ")"
+		key := one.fingerprint()
+		if m.corrections[key] == nil {
+			m.corrections[key] = &correction{first: now}
+		}
+		m.corrections[key].count++
+	}
+}
+
+// contested returns the objects whose drift came back too often, and how long to wait until
+// one of them may be corrected again.
+func (m *memory) contested(found []drifted, now time.Time) (fought []drifted, wait time.Duration) {
+	wait = contestWindow
+	for _, one := range found {
+		past := m.corrections[one.fingerprint()]
+		if past == nil || past.count < contestedAfter {
+			continue
+		}
+		if left := contestWindow - now.Sub(past.first); left > 0 {
+			fought = append(fought, one)
+			wait = min(wait, left)
+		}
+	}
+	return fought, wait
+}
+
+// rival names the field manager that owns one of the fields that are fought about.
+func rival(fought []drifted) string {
+	for _, one := range fought {
+		for _, change := range one.changes {
+			if change.Manager != "" {
+				return " (field manager " + change.Manager + ")"
+			}
 		}
 	}
 	return ""
-}
-
-func lastManager(live map[string]any) string {
-	metadata, _ := live["metadata"].(map[string]any)
-	managed, _ := metadata["managedFields"].([]any)
-	newest, name := "", ""
-	for _, item := range managed {
-		fields, _ := item.(map[string]any)
-		manager, _ := fields["manager"].(string)
-		at, _ := fields["time"].(string)
-		if manager != corev1alpha1.FieldManager && at >= newest {
-			newest, name = at, manager
-		}
-	}
-	return name
 }

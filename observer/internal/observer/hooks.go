@@ -4,6 +4,7 @@ package observer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,66 +12,62 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
-	"kumodo.io/convoy/clusterconn"
 	"kumodo.io/convoy/health"
 	"kumodo.io/convoy/observer/internal/compare"
 )
 
-// followHooks writes the result of hooks that have ended through the lifecycle
-// subresource.
-func (c *HealthController) followHooks(ctx context.Context, release *corev1alpha1.Release, connection *clusterconn.Connection) error {
+// followHooks writes how the Release's running hooks are through the lifecycle
+// subresource, at the resourceVersion that was read: a run that was replaced meanwhile is
+// not touched.
+func (c *HealthController) followHooks(ctx context.Context, release *corev1alpha1.Release, reader *compare.Comparer) error {
 	if release.Status.Lifecycle == nil {
 		return nil
 	}
-	reader := &compare.Comparer{Target: connection, Installation: c.Installation, Release: release}
-	var updated *corev1alpha1.Release
-	for i, hook := range release.Status.Lifecycle.Hooks {
+	updated := release.DeepCopy()
+	changed := false
+	var errs []error
+	for i := range updated.Status.Lifecycle.Hooks {
+		hook := &updated.Status.Lifecycle.Hooks[i]
 		if hook.Phase != corev1alpha1.HookRunning || hook.Object == nil {
 			continue
 		}
-		phase, message, err := judgeHook(ctx, reader, hook)
+		phase, message, err := judgeHook(ctx, reader, *hook)
 		if err != nil {
-			return fmt.Errorf("hook %s: %w", hook.Name, err)
-		}
-		if phase == corev1alpha1.HookRunning && message == hook.Message {
+			errs = append(errs, fmt.Errorf("hook %s: %w", hook.Name, err))
 			continue
 		}
-		if updated == nil {
-			updated = release.DeepCopy()
+		message = clip(message)
+		if phase == hook.Phase && message == hook.Message {
+			continue
 		}
-		updated.Status.Lifecycle.Hooks[i].Phase = phase
-		updated.Status.Lifecycle.Hooks[i].Message = message
+		changed = true
+		hook.Phase, hook.Message = phase, message
 		if phase != corev1alpha1.HookRunning {
-			now := metav1.NewTime(c.Clock.Now().Truncate(time.Second))
-			updated.Status.Lifecycle.Hooks[i].FinishedAt = &now
+			hook.FinishedAt = &metav1.Time{Time: c.Clock.Now().Truncate(time.Second)}
 		}
 	}
-	if updated == nil {
-		return nil
+	if changed {
+		if err := c.Requests.WriteLifecycle(ctx, updated); err != nil && !apierrors.IsNotFound(err) {
+			errs = append(errs, fmt.Errorf("lifecycle of Release %s/%s: %w", release.Namespace, release.Name, err))
+		}
 	}
-	return c.writeLifecycle(ctx, updated)
+	return errors.Join(errs...)
 }
 
 // judgeHook tells how far the run of a hook is. The object is known by its UID: another
-// object of the same name is not the one that was started.
+// object of the same name is not the one that was started. Nothing is concluded from a kind
+// that is not served: it was a moment ago.
 func judgeHook(ctx context.Context, reader *compare.Comparer, hook corev1alpha1.HookStatus) (corev1alpha1.HookPhase, string, error) {
-	live, err := reader.Live(ctx, hook.Object.ObjectKey)
+	live, served, err := reader.Live(ctx, *hook.Object)
 	if err != nil {
 		return "", "", err
+	}
+	if !served {
+		return hook.Phase, "the cluster does not serve the kind of " + objectName(hook.Object.ObjectKey), nil
 	}
 	if live == nil || hook.Object.UID != "" && live.GetUID() != hook.Object.UID {
 		return corev1alpha1.HookFailed, objectName(hook.Object.ObjectKey) + " vanished before it finished", nil
 	}
 	phase, message := health.AssessHook(live)
 	return phase, message, nil
-}
-
-func (c *HealthController) writeLifecycle(ctx context.Context, release *corev1alpha1.Release) error {
-	err := c.Client.CoreV1alpha1().RESTClient().Put().
-		Namespace(release.Namespace).Resource("releases").Name(release.Name).SubResource("lifecycle").
-		Body(release).Do(ctx).Error()
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }

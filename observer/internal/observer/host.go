@@ -7,10 +7,13 @@ package observer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -21,13 +24,21 @@ import (
 	"kumodo.io/convoy/observer/internal/target"
 )
 
-// passTimeout bounds one pass over one Release: a target that takes requests and never
-// answers holds a worker no longer than this.
-const passTimeout = 2 * time.Minute
+const (
+	// passTimeout bounds what one pass asks of a target: one that takes requests and never
+	// answers holds a worker no longer than this.
+	passTimeout = 2 * time.Minute
+	// retryInterval is when a pass is repeated in which a target did not answer as it should.
+	retryInterval = 15 * time.Second
+)
+
+// ErrNoCluster says that the Cluster of a Release does not exist.
+var ErrNoCluster = errors.New("there is no such cluster")
 
 // Host is what both loops need of the host cluster and of the targets.
 type Host struct {
 	Client       versioned.Interface
+	Requests     Requester
 	Releases     corelisters.ReleaseLister
 	Inventories  corelisters.ReleaseInventoryLister
 	Clusters     corelisters.ClusterLister
@@ -36,75 +47,105 @@ type Host struct {
 	Installation string
 }
 
-// Cluster returns the target cluster of a Release.
-func (h *Host) Cluster(release *corev1alpha1.Release) (*corev1alpha1.Cluster, error) {
-	return h.Clusters.Clusters(release.Namespace).Get(release.Spec.ClusterRef.Name)
+// Target is the cluster of a Release, seen with the Release's identity.
+type Target struct {
+	*clusterconn.Connection
+	Cluster *corev1alpha1.Cluster
 }
 
-// Connect returns a connection to the Release's target, with the Release's identity, and
-// the name of the cluster.
-func (h *Host) Connect(ctx context.Context, release *corev1alpha1.Release) (*clusterconn.Connection, types.NamespacedName, error) {
-	cluster, err := h.Cluster(release)
+func (t *Target) name() types.NamespacedName {
+	return types.NamespacedName{Namespace: t.Cluster.Namespace, Name: t.Cluster.Name}
+}
+
+// Connect gives the Release's target. Nothing is sent to it yet. Errors: ErrNoCluster, and
+// those of clusterconn.
+func (h *Host) Connect(ctx context.Context, release *corev1alpha1.Release) (*Target, error) {
+	cluster, err := h.Clusters.Clusters(release.Namespace).Get(release.Spec.ClusterRef.Name)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("%w: Cluster %s in namespace %s", ErrNoCluster, release.Spec.ClusterRef.Name, release.Namespace)
+	}
 	if err != nil {
-		return nil, types.NamespacedName{}, err
+		return nil, err
 	}
 	connection, err := h.Connector.ConnectRelease(ctx, cluster, release)
 	if err != nil {
-		return nil, types.NamespacedName{}, fmt.Errorf("cluster %s: %w", cluster.Name, err)
+		return nil, err
 	}
-	return connection, types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name}, nil
+	return &Target{Connection: connection, Cluster: cluster}, nil
 }
 
-// track watches the kinds of the inventory's entries with the cluster's own identity: the
-// watch spans all namespaces, which a Release's identity may not. It returns how soon to
-// look again at the latest: a kind that was applied and is not known yet, because its
-// CustomResourceDefinition is young, is asked for anew.
-func (h *Host) track(ctx context.Context, release *corev1alpha1.Release, inventory *corev1alpha1.ReleaseInventory, resync time.Duration) time.Duration {
-	cluster, err := h.Cluster(release)
+// reach is Connect for the loops: while the controller-manager finds that the cluster does
+// not answer, no worker is spent on it. The Cluster's condition wakes the loops again.
+func (h *Host) reach(ctx context.Context, release *corev1alpha1.Release) (*Target, error) {
+	t, err := h.Connect(ctx, release)
 	if err != nil {
-		return resync
+		return nil, err
 	}
-	connection, err := h.Connector.Connect(ctx, cluster)
-	if err != nil {
-		return resync
+	ready := meta.FindStatusCondition(t.Cluster.Status.Conditions, corev1alpha1.ConditionReady)
+	if ready != nil && ready.Status == metav1.ConditionFalse && ready.Reason == corev1alpha1.ReasonUnreachable &&
+		ready.ObservedGeneration == t.Cluster.Generation {
+		return nil, fmt.Errorf("cluster %s: %w (condition Ready of the Cluster)", t.Cluster.Name, clusterconn.ErrUnreachable)
 	}
-	name := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name}
-	for gvk, applied := range kindsOf(inventory) {
-		mapping, err := connection.Mapping(ctx, gvk)
-		if applied && meta.IsNoMatchError(err) {
-			connection.Invalidate()
-			mapping, err = connection.Mapping(ctx, gvk)
-		}
-		switch {
-		case err == nil:
-			h.Tracker.Track(name, connection.Metadata(), mapping.Resource)
-		case applied && meta.IsNoMatchError(err):
-			resync = min(resync, unknownKindRetry)
-		}
-	}
-	return resync
+	return t, nil
 }
 
-// unknownKindRetry is when a kind that was applied and is not served is asked for again.
-const unknownKindRetry = 3 * time.Second
-
-// kindsOf are the kinds of an inventory, and whether an object of the kind was applied.
-func kindsOf(inventory *corev1alpha1.ReleaseInventory) map[schema.GroupVersionKind]bool {
-	kinds := map[schema.GroupVersionKind]bool{}
+// track has the kinds of the inventory's entries watched, and no others for the Release's
+// sake, with the cluster's own identity: the watch spans all namespaces, which a Release's
+// identity may not. Kinds that are not served are left out.
+func (h *Host) track(ctx context.Context, release *corev1alpha1.Release, inventory *corev1alpha1.ReleaseInventory, t *Target) {
+	connection, err := h.Connector.Connect(ctx, t.Cluster)
+	if err != nil {
+		return
+	}
+	seen := map[schema.GroupVersionKind]bool{}
+	var resources []schema.GroupVersionResource
 	for _, entry := range inventory.Spec.Entries {
 		gvk := kindOf(entry.ObjectKey)
-		kinds[gvk] = kinds[gvk] || entry.UID != ""
+		if seen[gvk] {
+			continue
+		}
+		seen[gvk] = true
+		mapping, err := connection.Mapping(ctx, gvk)
+		switch {
+		case err == nil:
+			resources = append(resources, mapping.Resource)
+		case !meta.IsNoMatchError(err):
+			return // what is watched stays watched
+		}
 	}
-	return kinds
+	h.Tracker.Track(t.name(), connection.Metadata(), nameOf(release), resources)
 }
 
 // version is the resourceVersion of an object as its watch last saw it.
-func (h *Host) version(ctx context.Context, connection *clusterconn.Connection, cluster types.NamespacedName, key corev1alpha1.ObjectKey) (string, bool) {
-	mapping, err := connection.Mapping(ctx, kindOf(key))
+func (h *Host) version(ctx context.Context, t *Target, key corev1alpha1.ObjectKey) (version string, known bool) {
+	mapping, err := t.Mapping(ctx, kindOf(key))
 	if err != nil {
 		return "", false
 	}
-	return h.Tracker.Version(cluster, mapping.Resource, key.Namespace, key.Name)
+	return h.Tracker.Version(t.name(), mapping.Resource, key.Namespace, key.Name)
+}
+
+// targetReason gives the reason of a condition that reports an error about a target.
+func targetReason(err error) string {
+	switch {
+	case errors.Is(err, ErrNoCluster):
+		return corev1alpha1.ReasonClusterNotFound
+	case errors.Is(err, clusterconn.ErrUnreachable):
+		return corev1alpha1.ReasonTargetUnreachable
+	case errors.Is(err, clusterconn.ErrUnauthenticated):
+		return corev1alpha1.ReasonAuthenticationFailed
+	case errors.Is(err, clusterconn.ErrForbidden):
+		return corev1alpha1.ReasonForbidden
+	case errors.Is(err, clusterconn.ErrInvalid) && apierrors.IsNotFound(err):
+		return corev1alpha1.ReasonSecretNotFound
+	case errors.Is(err, clusterconn.ErrInvalid):
+		return corev1alpha1.ReasonInvalidConfiguration
+	}
+	return corev1alpha1.ReasonUnknown
+}
+
+func nameOf(object metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
 func kindOf(key corev1alpha1.ObjectKey) schema.GroupVersionKind {
@@ -123,4 +164,12 @@ func objectName(key corev1alpha1.ObjectKey) string {
 		return key.Kind + " " + key.Name
 	}
 	return key.Kind + " " + key.Namespace + "/" + key.Name
+}
+
+// count gives "1 object", "2 objects".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -36,15 +36,13 @@ type compiledSet struct {
 
 // For returns an assessor with the rule sets that the Release names, then the other ones
 // of its namespace, then the global ones, and a string that changes when any of them does.
-// A rule set that does not compile is left out; its own conditions say so.
+// An object that a faulty rule is for is unknown, rather than judged by something else.
 func (r *Rules) For(release *corev1alpha1.Release) (*health.Assessor, string) {
 	var sets []*health.RuleSet
 	var version strings.Builder
 	add := func(object metav1.Object, kind string, rules []extv1alpha1.HealthRule) {
-		if set := r.compile(object, kind, rules); set != nil {
-			sets = append(sets, set)
-			fmt.Fprintf(&version, "%s/%d,", object.GetUID(), object.GetGeneration())
-		}
+		sets = append(sets, r.compile(object, kind, rules))
+		fmt.Fprintf(&version, "%s/%d,", object.GetUID(), object.GetGeneration())
 	}
 	for _, set := range r.local(release) {
 		add(set, "HealthRuleSet", set.Spec.Rules)
@@ -78,10 +76,8 @@ func (r *Rules) compile(object metav1.Object, kind string, rules []extv1alpha1.H
 	if known, ok := r.compiled[object.GetUID()]; ok && known.generation == object.GetGeneration() {
 		return known.set
 	}
-	set, errs := health.Compile(rules, kind+"/"+object.GetName(), field.NewPath("spec", "rules"))
-	if len(errs) > 0 {
-		set = nil
-	}
+	// What is wrong with it is said by the conditions of the set.
+	set, _ := health.Compile(rules, kind+"/"+object.GetName(), field.NewPath("spec", "rules"))
 	if r.compiled == nil {
 		r.compiled = map[types.UID]compiledSet{}
 	}

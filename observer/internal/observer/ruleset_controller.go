@@ -5,6 +5,7 @@ package observer
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -78,10 +79,22 @@ func ruleSetStatus(rules []extv1alpha1.HealthRule, old extv1alpha1.HealthRuleSet
 	if _, errs := health.Compile(rules, "", field.NewPath("spec", "rules")); len(errs) > 0 {
 		condition.Status = metav1.ConditionFalse
 		condition.Reason = corev1alpha1.ReasonInvalidConfiguration
-		condition.Message = errs.ToAggregate().Error()
+		condition.Message = shorten(errs.ToAggregate().Error())
 	}
 	meta.SetStatusCondition(&status.Conditions, condition)
 	return status
+}
+
+// longestMessage is the most that a condition of this process says; the API allows 32 KiB.
+const longestMessage = 2048
+
+func shorten(message string) string { return shortenTo(message, longestMessage) }
+
+func shortenTo(message string, limit int) string {
+	if len(message) <= limit {
+		return message
+	}
+	return strings.ToValidUTF8(message[:limit], "") + "…"
 }
 
 func ignoreNotFound(err error) error {

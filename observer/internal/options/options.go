@@ -86,8 +86,12 @@ func (o *Content) AddFlags(fs *pflag.FlagSet) {
 
 // Validate returns what is wrong.
 func (o *Content) Validate() []error {
+	var errs []error
 	if o.CacheBytes <= 0 {
-		return []error{fmt.Errorf("--artifact-cache-bytes: %d is not above 0", o.CacheBytes)}
+		errs = append(errs, fmt.Errorf("--artifact-cache-bytes: %d is not above 0", o.CacheBytes))
 	}
-	return nil
+	if len(o.IdentityFiles) > 0 && o.RenderStoreURL == "" {
+		errs = append(errs, errors.New("--render-store-identity-file needs --render-store-url"))
+	}
+	return errs
 }

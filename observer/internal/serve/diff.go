@@ -4,6 +4,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/observer/internal/compare"
 	"kumodo.io/convoy/observer/internal/desired"
+	"kumodo.io/convoy/render/store"
 )
 
 const (
@@ -51,22 +53,21 @@ func (s *Server) diff(ctx context.Context, release *corev1alpha1.Release, q quer
 
 // diffLive compares the live objects with what applying the side would make of them.
 func (s *Server) diffLive(ctx context.Context, release *corev1alpha1.Release, side string) ([]corev1alpha1.ObjectDiff, error) {
-	connection, _, err := s.Host.Connect(ctx, release)
+	target, err := s.Host.Connect(ctx, release)
 	if err != nil {
 		return nil, err
 	}
-	var want *desired.Desired
-	if side == sideDesired {
-		want, err = s.Desired.Current(ctx, release, connection)
-	} else {
-		want, err = s.past(ctx, release, side)
-	}
+	want, err := s.side(ctx, release, side)
 	if err != nil {
 		return nil, err
 	}
 	objects := planned(want)
+	outcomes, err := s.compareAll(ctx, release, target, objects, want)
+	if err != nil {
+		return nil, err
+	}
 	var result []corev1alpha1.ObjectDiff
-	for i, outcome := range s.compareAll(ctx, release, connection, objects, want) {
+	for i, outcome := range outcomes {
 		if outcome.Action == corev1alpha1.ActionUnchanged {
 			continue
 		}
@@ -93,19 +94,15 @@ func diffOf(object plannedObject, outcome compare.Outcome) (corev1alpha1.ObjectD
 	one := corev1alpha1.ObjectDiff{
 		ObjectKey: key, Action: outcome.Action, Changes: compare.MaskChanges(key, outcome.Changes), Message: outcome.Message,
 	}
-	if outcome.Action == corev1alpha1.ActionError {
+	if outcome.Result == nil {
 		return one, nil
-	}
-	result := object.Object.Object.Object
-	if outcome.Result != nil {
-		result = outcome.Result.Object
 	}
 	var live map[string]any
 	if outcome.Live != nil {
 		live = outcome.Live.Object
 	}
 	var err error
-	one.Unified, err = compare.Unified(key, live, result)
+	one.Unified, err = compare.Unified(key, live, outcome.Result.Object)
 	return one, err
 }
 
@@ -121,12 +118,12 @@ func (s *Server) diffRenders(ctx context.Context, release *corev1alpha1.Release,
 	}
 	before := map[corev1alpha1.ObjectKey]plannedObject{}
 	for _, object := range planned(left) {
-		before[unversioned(object)] = object
+		before[unversioned(object.Key())] = object
 	}
 	var result []corev1alpha1.ObjectDiff
 	for _, object := range planned(right) {
-		old, ok := before[unversioned(object)]
-		delete(before, unversioned(object))
+		old, ok := before[unversioned(object.Key())]
+		delete(before, unversioned(object.Key()))
 		if ok && old.Digest == object.Digest {
 			continue
 		}
@@ -137,7 +134,7 @@ func (s *Server) diffRenders(ctx context.Context, release *corev1alpha1.Release,
 		result = append(result, one)
 	}
 	for _, object := range planned(left) {
-		if _, gone := before[unversioned(object)]; gone {
+		if _, gone := before[unversioned(object.Key())]; gone {
 			one, err := diffPair(object.Key(), object, plannedObject{})
 			if err != nil {
 				return nil, err
@@ -170,49 +167,38 @@ func diffPair(key corev1alpha1.ObjectKey, from, to plannedObject) (corev1alpha1.
 	return one, err
 }
 
-func unversioned(object plannedObject) corev1alpha1.ObjectKey {
-	key := object.Key()
-	key.Version = ""
-	return key
-}
-
-// side finds one side of a comparison of renders.
+// side finds one side of a comparison that is not live.
 func (s *Server) side(ctx context.Context, release *corev1alpha1.Release, name string) (*desired.Desired, error) {
 	if name != sideDesired {
 		return s.past(ctx, release, name)
 	}
-	connection, _, err := s.Host.Connect(ctx, release)
+	target, err := s.Host.Connect(ctx, release)
 	if err != nil {
 		return nil, err
 	}
-	return s.Desired.Current(ctx, release, connection)
+	return s.Desired.Current(ctx, release, target)
 }
 
-// past finds a past render by its digest or by a history id. It is read from the store,
-// or made again from its revision where there is none.
+// past finds a past render by its digest or by a history id. It is read from the store
+// where there is one, with source and cluster gone too, and otherwise made again.
 func (s *Server) past(ctx context.Context, release *corev1alpha1.Release, name string) (*desired.Desired, error) {
 	entry, err := historyEntry(release, name)
 	if err != nil {
 		return nil, err
 	}
-	if s.Desired.Store != nil {
-		return s.Desired.Stored(ctx, release, entry.Render)
+	stored, err := s.Desired.Stored(ctx, release, entry.Render)
+	if err == nil || !errors.Is(err, desired.ErrNotReproducible) && !errors.Is(err, store.ErrNotFound) {
+		return stored, err
 	}
-	connection, _, err := s.Host.Connect(ctx, release)
+	target, err := s.Host.Connect(ctx, release)
 	if err != nil {
 		return nil, err
 	}
-	made, err := s.Desired.At(ctx, release, connection, entry.Revision)
-	if err != nil {
-		return nil, err
-	}
-	if made.Digest != entry.Render {
-		return nil, fmt.Errorf("%w: revision %s no longer gives render %s with the Release's present spec; a render store keeps past renders",
-			desired.ErrNotReproducible, entry.Revision, entry.Render)
-	}
-	return made, nil
+	return s.Desired.Past(ctx, release, target, entry.Revision, entry.Render)
 }
 
+// historyEntry finds what somebody calls a past render. What is applied counts as past,
+// also when the history is kept too short for it.
 func historyEntry(release *corev1alpha1.Release, name string) (*corev1alpha1.HistoryEntry, error) {
 	id, idErr := strconv.ParseInt(name, 10, 64)
 	if idErr != nil && !strings.Contains(name, ":") {
@@ -223,6 +209,9 @@ func historyEntry(release *corev1alpha1.Release, name string) (*corev1alpha1.His
 		if entry.Render == name || idErr == nil && entry.ID == id {
 			return entry, nil
 		}
+	}
+	if applied := release.Status.Applied; applied != nil && applied.Render == name {
+		return &corev1alpha1.HistoryEntry{Revision: applied.Revision, Render: name, Outcome: corev1alpha1.OutcomeApplied, At: applied.At}, nil
 	}
 	return nil, apierrors.NewNotFound(corev1alpha1.Resource("releases/history"), name)
 }

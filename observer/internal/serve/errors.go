@@ -14,39 +14,56 @@ import (
 	"kumodo.io/convoy/clusterconn"
 	"kumodo.io/convoy/fetch"
 	"kumodo.io/convoy/observer/internal/desired"
+	"kumodo.io/convoy/observer/internal/observer"
 	"kumodo.io/convoy/render"
+	"kumodo.io/convoy/render/store"
 )
+
+// unavailable are the errors of what an answer needs and that is not to be had now.
+var unavailable = []error{
+	observer.ErrNoCluster, clusterconn.ErrUnreachable, clusterconn.ErrUnauthenticated, clusterconn.ErrForbidden, clusterconn.ErrInvalid,
+	desired.ErrSource, fetch.ErrUnreachable, fetch.ErrUnauthorized, fetch.ErrSecret,
+	desired.ErrNotReproducible, store.ErrNoIdentity,
+}
+
+// unusable are the errors of content and configuration that give no render.
+var unusable = []error{fetch.ErrInvalid, fetch.ErrContent, fetch.ErrLimit}
 
 // writeError answers with the metav1.Status that fits the error.
 func writeError(ctx context.Context, w http.ResponseWriter, kind string, err error) {
 	status := statusOf(ctx, err)
-	klog.FromContext(ctx).V(2).Info("request failed", "kind", kind, "code", status.Code, "err", err)
+	klog.FromContext(ctx).V(2).Info("Request failed", "kind", kind, "code", status.Code, "err", err)
 	writeJSON(ctx, w, int(status.Code), status)
 }
 
 func statusOf(ctx context.Context, err error) *metav1.Status {
 	var known apierrors.APIStatus
 	var rendering *render.Error
+	var group *clusterconn.GroupUnavailableError
 	switch {
-	case errors.Is(err, context.DeadlineExceeded) || errors.Is(ctx.Err(), context.DeadlineExceeded):
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return failure(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "no answer within "+answerTimeout.String()+": "+err.Error())
-	case errors.As(err, &rendering):
+	case errors.As(err, &rendering), isAny(err, unusable):
 		return failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, err.Error())
-	case errors.Is(err, clusterconn.ErrUnreachable), errors.Is(err, clusterconn.ErrUnauthenticated), errors.Is(err, clusterconn.ErrForbidden),
-		errors.Is(err, clusterconn.ErrInvalid), errors.Is(err, fetch.ErrUnreachable), errors.Is(err, fetch.ErrUnauthorized), errors.Is(err, fetch.ErrSecret):
+	case isAny(err, unavailable), errors.As(err, &group):
 		return failure(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, err.Error())
-	case errors.Is(err, desired.ErrNotReproducible):
-		return failure(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, err.Error())
-	case desired.IsNotFound(err):
+	case errors.Is(err, fetch.ErrNotFound), errors.Is(err, store.ErrNotFound):
 		return failure(http.StatusNotFound, metav1.StatusReasonNotFound, err.Error())
-	case errors.Is(err, fetch.ErrInvalid), errors.Is(err, fetch.ErrContent), errors.Is(err, fetch.ErrLimit):
-		return failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, err.Error())
 	case errors.As(err, &known):
 		status := known.Status()
 		status.TypeMeta = statusType
 		return &status
 	}
 	return failure(http.StatusInternalServerError, metav1.StatusReasonInternalError, err.Error())
+}
+
+func isAny(err error, targets []error) bool {
+	for _, target := range targets {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	return false
 }
 
 var statusType = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}

@@ -3,8 +3,11 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -14,22 +17,26 @@ import (
 	"kumodo.io/convoy/clusterconn"
 	"kumodo.io/convoy/observer/internal/compare"
 	"kumodo.io/convoy/observer/internal/desired"
+	"kumodo.io/convoy/observer/internal/observer"
 	"kumodo.io/convoy/render"
 )
 
 // preview tells what a sync would do now.
 func (s *Server) preview(ctx context.Context, release *corev1alpha1.Release, q query) (reply, error) {
-	connection, _, err := s.Host.Connect(ctx, release)
+	target, err := s.Host.Connect(ctx, release)
 	if err != nil {
 		return nil, err
 	}
-	want, err := s.wanted(ctx, release, connection, q["revision"])
+	want, err := s.wanted(ctx, release, target, q["revision"])
 	if err != nil {
 		return nil, err
 	}
 	preview := &corev1alpha1.ReleasePreview{Revision: want.Revision, Render: want.Digest, Objects: []corev1alpha1.ObjectPreview{}}
 	objects := planned(want)
-	outcomes := s.compareAll(ctx, release, connection, objects, want)
+	outcomes, err := s.compareAll(ctx, release, target, objects, want)
+	if err != nil {
+		return nil, err
+	}
 	for i, object := range objects {
 		one, err := previewOf(object, outcomes[i])
 		if err != nil {
@@ -45,11 +52,11 @@ func (s *Server) preview(ctx context.Context, release *corev1alpha1.Release, q q
 	return preview, nil
 }
 
-func (s *Server) wanted(ctx context.Context, release *corev1alpha1.Release, connection *clusterconn.Connection, revision string) (*desired.Desired, error) {
+func (s *Server) wanted(ctx context.Context, release *corev1alpha1.Release, target *observer.Target, revision string) (*desired.Desired, error) {
 	if revision != "" {
-		return s.Desired.At(ctx, release, connection, revision)
+		return s.Desired.At(ctx, release, target, revision)
 	}
-	return s.Desired.Current(ctx, release, connection)
+	return s.Desired.Current(ctx, release, target)
 }
 
 // plannedObject is an object of a render, with the hook that it belongs to, if any.
@@ -76,19 +83,37 @@ func planned(want *desired.Desired) []plannedObject {
 	return result
 }
 
-func (s *Server) compareAll(ctx context.Context, release *corev1alpha1.Release, connection *clusterconn.Connection,
+// compareAll compares every planned object with the target. The error is that of a target
+// that does not answer, or does not accept the credentials, which no object is to blame for.
+func (s *Server) compareAll(ctx context.Context, release *corev1alpha1.Release, target *observer.Target,
 	objects []plannedObject, want *desired.Desired,
-) []compare.Outcome {
-	comparer := &compare.Comparer{Target: connection, Installation: s.Host.Installation, Release: release, Defines: defines(want)}
+) ([]compare.Outcome, error) {
+	comparer := &compare.Comparer{
+		Target: target, Installation: s.Host.Installation, Release: release, Defines: defines(want), Creates: creates(release, want),
+	}
 	outcomes := make([]compare.Outcome, len(objects))
 	compare.Parallel(len(objects), func(i int) {
 		if objects[i].hook != "" {
-			outcomes[i] = compare.Outcome{Action: corev1alpha1.ActionUnchanged, Message: "runs with the sync"}
+			outcomes[i] = hookOutcome(release, want)
 			return
 		}
 		outcomes[i] = comparer.Compare(ctx, objects[i].Object)
 	})
-	return outcomes
+	for _, outcome := range outcomes {
+		if errors.Is(outcome.Err, clusterconn.ErrUnreachable) || errors.Is(outcome.Err, clusterconn.ErrUnauthenticated) {
+			return nil, outcome.Err
+		}
+	}
+	return outcomes, nil
+}
+
+// hookOutcome tells whether hooks run: not with a sync that brings nothing new.
+func hookOutcome(release *corev1alpha1.Release, want *desired.Desired) compare.Outcome {
+	message := "runs with the sync"
+	if applied := release.Status.Applied; applied != nil && applied.Render == want.Digest {
+		message = "does not run: this render is applied; a forced sync would run it"
+	}
+	return compare.Outcome{Action: corev1alpha1.ActionUnchanged, Message: message}
 }
 
 // defines tells which kinds the render's own CustomResourceDefinitions define.
@@ -107,6 +132,20 @@ func defines(want *desired.Desired) func(schema.GroupKind) bool {
 	return func(gk schema.GroupKind) bool { return kinds[gk] }
 }
 
+// creates tells which namespaces a sync creates.
+func creates(release *corev1alpha1.Release, want *desired.Desired) func(string) bool {
+	namespaces := map[string]bool{}
+	for _, object := range want.Objects {
+		if object.Object.GroupVersionKind().GroupKind() == (schema.GroupKind{Kind: "Namespace"}) {
+			namespaces[object.Object.GetName()] = true
+		}
+	}
+	if release.Spec.CreateNamespace {
+		namespaces[cmp.Or(release.Spec.TargetNamespace, release.Namespace)] = true
+	}
+	return func(namespace string) bool { return namespaces[namespace] }
+}
+
 func previewOf(object plannedObject, outcome compare.Outcome) (corev1alpha1.ObjectPreview, error) {
 	key := object.Key()
 	raw, err := json.Marshal(compare.MaskObject(key, object.Object.Object.Object))
@@ -120,7 +159,7 @@ func previewOf(object plannedObject, outcome compare.Outcome) (corev1alpha1.Obje
 	}, nil
 }
 
-// deletions are the objects of the inventory that left the render, last first.
+// deletions are the objects of the inventory that left the render, last stage first.
 func (s *Server) deletions(release *corev1alpha1.Release, want *desired.Desired) ([]corev1alpha1.ObjectPreview, error) {
 	inventory, err := s.Host.Inventories.ReleaseInventories(release.Namespace).Get(release.Name)
 	if apierrors.IsNotFound(err) {
@@ -131,29 +170,39 @@ func (s *Server) deletions(release *corev1alpha1.Release, want *desired.Desired)
 	}
 	wanted := map[corev1alpha1.ObjectKey]bool{}
 	for _, object := range want.Objects {
-		key := object.Key()
-		key.Version = ""
-		wanted[key] = true
+		wanted[unversioned(object.Key())] = true
 	}
-	prune := release.Spec.Sync.Prune == nil || *release.Spec.Sync.Prune
+	for _, hook := range slices.Concat(want.Hooks, want.OtherHooks) {
+		wanted[unversioned(hook.Object.Key())] = true
+	}
 	var result []corev1alpha1.ObjectPreview
-	for i := len(inventory.Spec.Entries) - 1; i >= 0; i-- {
-		entry := inventory.Spec.Entries[i]
-		key := entry.ObjectKey
-		key.Version = ""
-		if wanted[key] || entry.Hook != "" {
-			continue
+	for _, entry := range slices.Backward(inventory.Spec.Entries) {
+		if !wanted[unversioned(entry.ObjectKey)] && entry.Hook == "" {
+			result = append(result, deletion(release, want, entry))
 		}
-		one := corev1alpha1.ObjectPreview{ObjectKey: entry.ObjectKey, Action: corev1alpha1.ActionDelete, Stage: entry.Stage, Message: "left the render"}
-		switch {
-		case !prune:
-			one.Action, one.Message = corev1alpha1.ActionUnchanged, "left the render; kept, because spec.sync.prune is false"
-		case entry.Keep:
-			one.Action, one.Message = corev1alpha1.ActionUnchanged, "left the render; kept, because an annotation says so"
-		case len(want.Objects) == 0 && !release.Spec.Sync.AllowEmpty:
-			one.Action, one.Message = corev1alpha1.ActionUnchanged, "kept: the render is empty and spec.sync.allowEmpty is false"
-		}
-		result = append(result, one)
 	}
+	slices.SortStableFunc(result, func(a, b corev1alpha1.ObjectPreview) int { return cmp.Compare(b.Stage, a.Stage) })
 	return result, nil
+}
+
+// deletion tells what becomes of an object that left the render.
+func deletion(release *corev1alpha1.Release, want *desired.Desired, entry corev1alpha1.InventoryEntry) corev1alpha1.ObjectPreview {
+	one := corev1alpha1.ObjectPreview{ObjectKey: entry.ObjectKey, Action: corev1alpha1.ActionUnchanged, Stage: entry.Stage}
+	switch {
+	case release.Spec.Sync.Prune != nil && !*release.Spec.Sync.Prune:
+		one.Message = "left the render; kept, because spec.sync.prune is false"
+	case entry.Keep:
+		one.Message = "left the render; kept, because an annotation says so"
+	case len(want.Objects) == 0 && !release.Spec.Sync.AllowEmpty:
+		one.Message = "kept: the render is empty and spec.sync.allowEmpty is false"
+	default:
+		one.Action, one.Message = corev1alpha1.ActionDelete, "left the render"
+	}
+	return one
+}
+
+// unversioned is what makes an object the same one: its version is no part of it.
+func unversioned(key corev1alpha1.ObjectKey) corev1alpha1.ObjectKey {
+	key.Version = ""
+	return key
 }

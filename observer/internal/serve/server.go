@@ -9,7 +9,11 @@ package serve
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"net/http"
+	"net/url"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +24,7 @@ import (
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/observer/internal/desired"
 	"kumodo.io/convoy/observer/internal/observer"
+	"kumodo.io/convoy/render"
 )
 
 // answerTimeout is how long an answer may take; it is below the minute at which the API
@@ -31,10 +36,18 @@ type Reporter interface {
 	Report(ctx context.Context, release *corev1alpha1.Release) (*corev1alpha1.ReleaseHealth, error)
 }
 
+// Renders finds renders; a *desired.Resolver does.
+type Renders interface {
+	Current(ctx context.Context, release *corev1alpha1.Release, target render.Cluster) (*desired.Desired, error)
+	At(ctx context.Context, release *corev1alpha1.Release, target render.Cluster, revision string) (*desired.Desired, error)
+	Past(ctx context.Context, release *corev1alpha1.Release, target render.Cluster, revision, digest string) (*desired.Desired, error)
+	Stored(ctx context.Context, release *corev1alpha1.Release, digest string) (*desired.Desired, error)
+}
+
 // Server answers the four requests.
 type Server struct {
 	Host    observer.Host
-	Desired *desired.Resolver
+	Desired Renders
 	Health  Reporter
 }
 
@@ -76,7 +89,7 @@ func (s *Server) answer(kind string, allowed []string, answer answerer) http.Han
 }
 
 func (s *Server) ask(ctx context.Context, req *http.Request, allowed []string, answer answerer) (reply, error) {
-	q, err := parseQuery(req.URL.Query(), allowed)
+	q, err := parseQuery(req.URL.RawQuery, allowed)
 	if err != nil {
 		return nil, err
 	}
@@ -87,29 +100,37 @@ func (s *Server) ask(ctx context.Context, req *http.Request, allowed []string, a
 	return answer(ctx, release.DeepCopy(), q)
 }
 
-func parseQuery(values map[string][]string, allowed []string) (query, error) {
+// parseQuery reads a query string; what is unknown, twice there or not well formed is a bad
+// request, lest somebody be answered a question that he did not ask.
+func parseQuery(raw string, allowed []string) (query, error) {
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		return nil, apierrors.NewBadRequest("the query string is not well formed")
+	}
 	q := query{}
-	for name, given := range values {
-		if len(given) > 1 {
-			return nil, apierrors.NewBadRequest("query parameter " + name + " is given more than once")
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if !slices.Contains(allowed, name) {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("unknown query parameter %q", name))
 		}
-		known := false
-		for _, one := range allowed {
-			known = known || one == name
+		if len(values[name]) > 1 {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("query parameter %q is given more than once", name))
 		}
-		if !known {
-			return nil, apierrors.NewBadRequest("unknown query parameter " + name)
-		}
-		q[name] = given[0]
+		q[name] = values[name][0]
 	}
 	return q, nil
 }
 
 func writeJSON(ctx context.Context, w http.ResponseWriter, code int, object any) {
+	body, err := json.Marshal(object)
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Answer not encoded")
+		http.Error(w, "the answer could not be encoded", http.StatusInternalServerError)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(code)
-	if err := json.NewEncoder(w).Encode(object); err != nil {
-		klog.FromContext(ctx).V(2).Info("answer not written", "err", err)
+	if _, err := w.Write(body); err != nil {
+		klog.FromContext(ctx).V(2).Info("Answer not written", "err", err)
 	}
 }

@@ -7,13 +7,13 @@ package target
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -23,13 +23,14 @@ import (
 // Notify is told of a change to an object of a Release.
 type Notify func(release types.NamespacedName)
 
-// Tracker holds the watches of all clusters.
+// Tracker holds the watches of all clusters. A watch lives as long as a Release needs it.
 type Tracker struct {
 	installation string
+	logger       klog.Logger
 	notify       Notify
 
 	mu       sync.Mutex
-	ctx      context.Context
+	stopped  bool
 	clusters map[types.NamespacedName]*cluster
 	running  sync.WaitGroup
 }
@@ -37,121 +38,139 @@ type Tracker struct {
 // cluster is the watches of one cluster over one connection.
 type cluster struct {
 	client metadata.Interface
-	stop   context.CancelFunc
-	ctx    context.Context
-	kinds  map[schema.GroupVersionResource]cache.SharedIndexInformer
+	kinds  map[schema.GroupVersionResource]*kind
 }
 
-// New returns a tracker that works until ctx is done. notify is called for changes to the
-// objects of this installation's Releases, from the watches' goroutines; it must not block.
-func New(ctx context.Context, installation string, notify Notify) *Tracker {
-	return &Tracker{
-		ctx: ctx, installation: installation, notify: notify,
-		clusters: map[types.NamespacedName]*cluster{},
-	}
+// New returns a tracker that works until Stop. notify is called for changes to the objects
+// of this installation's Releases, from the watches' goroutines; it must not block.
+func New(logger klog.Logger, installation string, notify Notify) *Tracker {
+	return &Tracker{installation: installation, logger: logger, notify: notify, clusters: map[types.NamespacedName]*cluster{}}
 }
 
-// Track makes sure that objects of resource in the cluster are watched over client. When
-// the cluster's client is another than before, the old watches are ended.
-func (t *Tracker) Track(name types.NamespacedName, client metadata.Interface, resource schema.GroupVersionResource) {
+// Track makes sure that these resources of the cluster are watched for the Release over
+// client, and that no others are for its sake. When client is another than before, all
+// watches of the cluster begin anew over it.
+func (t *Tracker) Track(name types.NamespacedName, client metadata.Interface, release types.NamespacedName, resources []schema.GroupVersionResource) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.ctx.Err() != nil {
+	if t.stopped {
 		return
 	}
 	c := t.clusters[name]
-	if c == nil || c.client != client {
-		if c != nil {
-			c.stop()
-		}
-		ctx, stop := context.WithCancel(t.ctx)
-		c = &cluster{client: client, ctx: ctx, stop: stop, kinds: map[schema.GroupVersionResource]cache.SharedIndexInformer{}}
+	if c == nil {
+		c = &cluster{client: client, kinds: map[schema.GroupVersionResource]*kind{}}
 		t.clusters[name] = c
 	}
-	if _, ok := c.kinds[resource]; ok {
-		return
+	if c.client != client {
+		c.client = client
+		for resource, k := range c.kinds {
+			k.stop()
+			c.kinds[resource] = t.watch(name, client, resource, k.releases)
+		}
 	}
-	informer := metadatainformer.NewFilteredMetadataInformer(client, resource, metav1.NamespaceAll, 0,
-		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
-		func(options *metav1.ListOptions) { options.LabelSelector = corev1alpha1.LabelOwner }).Informer()
-	if err := t.prepare(informer, name, resource); err != nil {
-		klog.FromContext(t.ctx).Error(err, "watch not started", "Cluster", klog.KRef(name.Namespace, name.Name), "resource", resource)
-		return
+	for _, resource := range resources {
+		if c.kinds[resource] == nil {
+			c.kinds[resource] = t.watch(name, client, resource, map[types.NamespacedName]bool{})
+		}
+		c.kinds[resource].releases[release] = true
 	}
-	c.kinds[resource] = informer
-	t.running.Go(func() { informer.RunWithContext(c.ctx) })
+	t.drop(name, release, resources)
 }
 
-func (t *Tracker) prepare(informer cache.SharedIndexInformer, name types.NamespacedName, resource schema.GroupVersionResource) error {
-	err := informer.SetTransform(func(object any) (any, error) {
-		if partial, ok := object.(*metav1.PartialObjectMetadata); ok {
-			partial.ManagedFields = nil
+// drop ends the Release's interest in all resources of a cluster but some.
+func (t *Tracker) drop(name, release types.NamespacedName, but []schema.GroupVersionResource) {
+	c := t.clusters[name]
+	for resource, k := range c.kinds {
+		if slices.Contains(but, resource) {
+			continue
 		}
-		return object, nil
-	})
-	if err != nil {
-		return err
+		delete(k.releases, release)
+		if len(k.releases) == 0 {
+			k.stop()
+			delete(c.kinds, resource)
+		}
 	}
-	// A watch that cannot be held (a missing right, an unreachable cluster) is tried again by
-	// the informer; the Cluster's own conditions tell people why.
-	err = informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
-		klog.FromContext(ctx).V(2).Info("watch failed", "Cluster", klog.KRef(name.Namespace, name.Name), "resource", resource, "err", err)
-	})
-	if err != nil {
-		return err
+	if len(c.kinds) == 0 {
+		delete(t.clusters, name)
 	}
-	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: t.changed,
-		UpdateFunc: func(old, current any) {
-			if resourceVersion(old) != resourceVersion(current) {
-				t.changed(current)
+}
+
+// watch begins to watch a resource for Releases.
+func (t *Tracker) watch(name types.NamespacedName, client metadata.Interface, resource schema.GroupVersionResource, releases map[types.NamespacedName]bool) *kind {
+	logger := t.logger.WithValues("Cluster", klog.KRef(name.Namespace, name.Name), "resource", resource)
+	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), logger))
+	k := newKind(client, resource)
+	k.releases, k.stop = releases, stop
+	synced, err := k.informer.AddEventHandler(t.handler())
+	if err != nil { // only once the informer has stopped
+		logger.Error(err, "Watch not started")
+		return k
+	}
+	t.running.Go(func() { k.informer.RunWithContext(ctx) })
+	t.running.Go(func() {
+		select {
+		case <-synced.HasSyncedChecker().Done():
+			t.notifyAll(k.informer.GetStore().List())
+		case <-ctx.Done():
+		}
+	})
+	return k
+}
+
+// handler tells the owners of what changed. What is there when the watch begins is told
+// when it has caught up, once for each Release: before that nobody can rely on it.
+func (t *Tracker) handler() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(object any, isInInitialList bool) {
+			if !isInInitialList {
+				t.notifyAll([]any{object})
 			}
 		},
-		DeleteFunc: t.changed,
-	})
-	return err
-}
-
-// changed tells the owner of the object.
-func (t *Tracker) changed(object any) {
-	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
-		object = tombstone.Obj
-	}
-	partial, ok := object.(*metav1.PartialObjectMetadata)
-	if !ok {
-		return
-	}
-	installation, namespace, name, ok := corev1alpha1.ParseReleaseAnnotation(partial.Annotations[corev1alpha1.AnnotationRelease])
-	if ok && installation == t.installation {
-		t.notify(types.NamespacedName{Namespace: namespace, Name: name})
+		UpdateFunc: func(old, current any) {
+			if versionOf(old) != versionOf(current) {
+				t.notifyAll([]any{old, current}) // the mark of the owner may be what changed
+			}
+		},
+		DeleteFunc: func(object any) {
+			if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = tombstone.Obj
+			}
+			t.notifyAll([]any{object})
+		},
 	}
 }
 
-// Version is the resourceVersion of an object as the watch last saw it. known is false
-// while the watch has not caught up or does not exist: then only a read can tell.
+// notifyAll tells the owners of objects, each of them once.
+func (t *Tracker) notifyAll(objects []any) {
+	told := map[types.NamespacedName]bool{}
+	for _, object := range objects {
+		partial, ok := object.(*metav1.PartialObjectMetadata)
+		if !ok {
+			continue
+		}
+		installation, namespace, name, ok := corev1alpha1.ParseReleaseAnnotation(partial.Annotations[corev1alpha1.AnnotationRelease])
+		release := types.NamespacedName{Namespace: namespace, Name: name}
+		if ok && installation == t.installation && !told[release] {
+			told[release] = true
+			t.notify(release)
+		}
+	}
+}
+
+// Version is the resourceVersion of an object as the watch last saw it, "" when there is
+// none. known is false while there is no watch, or it has not caught up, or it is broken:
+// then only a read can tell.
 func (t *Tracker) Version(name types.NamespacedName, resource schema.GroupVersionResource, namespace, object string) (version string, known bool) {
 	t.mu.Lock()
-	c := t.clusters[name]
-	var informer cache.SharedIndexInformer
-	if c != nil {
-		informer = c.kinds[resource]
+	var k *kind
+	if c := t.clusters[name]; c != nil {
+		k = c.kinds[resource]
 	}
 	t.mu.Unlock()
-	if informer == nil || !informer.HasSynced() {
+	if k == nil {
 		return "", false
 	}
-	key := object
-	if namespace != "" {
-		key = namespace + "/" + object
-	}
-	item, exists, err := informer.GetStore().GetByKey(key)
-	if err != nil {
-		return "", false
-	}
-	if !exists {
-		return "", true
-	}
-	return resourceVersion(item), true
+	return k.version(namespace, object)
 }
 
 // Forget ends the watches of a cluster.
@@ -159,17 +178,31 @@ func (t *Tracker) Forget(name types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if c := t.clusters[name]; c != nil {
-		c.stop()
+		for _, k := range c.kinds {
+			k.stop()
+		}
 		delete(t.clusters, name)
 	}
 }
 
-// Wait returns when every watch has ended, which they do when the tracker's context does.
-func (t *Tracker) Wait() { t.running.Wait() }
-
-func resourceVersion(object any) string {
-	if partial, ok := object.(*metav1.PartialObjectMetadata); ok {
-		return partial.ResourceVersion
+// ForgetRelease ends the watches that only this Release needed.
+func (t *Tracker) ForgetRelease(release types.NamespacedName) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for name := range t.clusters {
+		t.drop(name, release, nil)
 	}
-	return ""
+}
+
+// Stop ends all watches and returns when they have ended. No new one begins.
+func (t *Tracker) Stop() {
+	t.mu.Lock()
+	t.stopped = true
+	for _, c := range t.clusters {
+		for _, k := range c.kinds {
+			k.stop()
+		}
+	}
+	t.mu.Unlock()
+	t.running.Wait()
 }

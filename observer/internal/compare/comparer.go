@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/clusterconn"
+	"kumodo.io/convoy/render"
+)
+
+const (
+	// readTimeout bounds a read of one object.
+	readTimeout = 10 * time.Second
+	// dryRunTimeout bounds a dry run, for which the server may have to ask webhooks.
+	dryRunTimeout = 35 * time.Second
+)
+
+// Target is the cluster in which live objects are looked at. Its requests are refused by
+// the transport unless they read or dry-run.
+type Target interface {
+	Dynamic() dynamic.Interface
+	Mapping(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error)
+	Invalidate()
+}
+
+// Comparer compares objects of one Release with its target cluster. It serves one pass: a
+// target that has given no answer once is not asked again, so that a cluster that is away
+// costs one timeout and not one for each object. It is safe for concurrent use.
+type Comparer struct {
+	Target       Target
+	Installation string
+	Release      *corev1alpha1.Release
+	// Defines tells whether the render itself defines the kind, so that the target cluster
+	// need not know it yet; may be nil.
+	Defines func(gk schema.GroupKind) bool
+	// Creates tells whether the sync creates the namespace; nil: it does, whichever it is.
+	Creates func(namespace string) bool
+
+	rediscover sync.Once
+	away       atomic.Pointer[error]
+}
+
+// Outcome is how one desired object relates to the live one.
+type Outcome struct {
+	Action  corev1alpha1.ObjectAction
+	Changes []corev1alpha1.FieldChange
+	// Live is the object in the cluster, nil when there is none.
+	Live *unstructured.Unstructured
+	// Result is what applying would make of it, or as much of that as is known; nil with
+	// ActionError.
+	Result *unstructured.Unstructured
+	// Simulated is true when the cluster could not be asked because the kind or namespace
+	// is created by the same sync.
+	Simulated bool
+	Message   string
+	// Err is the error behind ActionError. It has a class of clusterconn where one fits,
+	// and shows nothing of a Secret.
+	Err error
+}
+
+// Compare asks the target what applying the desired object would change. Failures come
+// back as an Outcome with ActionError: one object that cannot be compared must not hide
+// the others.
+func (c *Comparer) Compare(ctx context.Context, desired render.Object) Outcome {
+	key := desired.Key()
+	resource, err := c.resource(ctx, key, true)
+	if meta.IsNoMatchError(err) && c.Defines != nil && c.Defines(desired.Object.GroupVersionKind().GroupKind()) {
+		return Outcome{Action: corev1alpha1.ActionCreate, Simulated: true, Message: "the kind is defined by the same sync", Result: desired.Object}
+	}
+	if err != nil {
+		return failed(err)
+	}
+	live, err := c.read(ctx, resource, key)
+	if err != nil {
+		return failed(err)
+	}
+	if owner, foreign := c.foreign(live); foreign {
+		outcome := failed(fmt.Errorf("belongs to Release %s", owner))
+		outcome.Live = live
+		return outcome
+	}
+	body := c.body(desired.Object, live)
+	result, err := c.dryRun(ctx, resource, key, body)
+	switch {
+	case err == nil && live == nil:
+		return Outcome{Action: corev1alpha1.ActionCreate, Result: result}
+	case err == nil:
+		return c.difference(desired.Object, live, result)
+	case live == nil && namespaceMissing(err):
+		return c.withoutNamespace(desired.Object)
+	case live != nil && apierrors.IsInvalid(err):
+		return c.refused(ctx, resource, key, live, body, err)
+	}
+	outcome := failed(err)
+	outcome.Live = live
+	return outcome
+}
+
+// Live reads an object that is named by an inventory or a hook; nil when it is gone. served
+// is false when its kind is: the cluster does not serve it.
+func (c *Comparer) Live(ctx context.Context, object corev1alpha1.ObjectUID) (live *unstructured.Unstructured, served bool, err error) {
+	resource, err := c.resource(ctx, object.ObjectKey, object.UID != "")
+	if meta.IsNoMatchError(err) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, true, err
+	}
+	live, err = c.read(ctx, resource, object.ObjectKey)
+	return live, true, err
+}
+
+// resource gives the client for an object. A kind that must be there, because it was when
+// the object was applied, and that is not known yet is asked for anew, once in a pass.
+func (c *Comparer) resource(ctx context.Context, key corev1alpha1.ObjectKey, expected bool) (dynamic.ResourceInterface, error) {
+	gvk := schema.GroupVersionKind{Group: key.Group, Version: key.Version, Kind: key.Kind}
+	mapping, err := c.Target.Mapping(ctx, gvk)
+	if meta.IsNoMatchError(err) && expected {
+		c.rediscover.Do(c.Target.Invalidate)
+		mapping, err = c.Target.Mapping(ctx, gvk)
+	}
+	if err != nil {
+		return nil, clusterconn.Classify(err)
+	}
+	client := c.Target.Dynamic().Resource(mapping.Resource)
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		return client.Namespace(key.Namespace), nil
+	}
+	return client, nil
+}
+
+// ask makes one request about an object, unless the target is away.
+func (c *Comparer) ask(ctx context.Context, limit time.Duration, key corev1alpha1.ObjectKey,
+	request func(ctx context.Context) (*unstructured.Unstructured, error),
+) (*unstructured.Unstructured, error) {
+	if away := c.away.Load(); away != nil {
+		return nil, *away
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	object, err := request(ctx)
+	if err == nil {
+		return object, nil
+	}
+	if _, answered := answerOf(err); answered {
+		return nil, explain(err, key)
+	}
+	if !errors.Is(clusterconn.Classify(err), clusterconn.ErrUnreachable) {
+		return nil, clusterconn.Classify(err)
+	}
+	err = fmt.Errorf("%w: %w", clusterconn.ErrUnreachable, withoutRequest(err))
+	c.away.Store(&err)
+	return nil, err
+}
+
+func (c *Comparer) read(ctx context.Context, resource dynamic.ResourceInterface, key corev1alpha1.ObjectKey) (*unstructured.Unstructured, error) {
+	live, err := c.ask(ctx, readTimeout, key, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return resource.Get(ctx, key.Name, metav1.GetOptions{})
+	})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return live, err
+}
+
+// foreign tells whether another Release owns the live object.
+func (c *Comparer) foreign(live *unstructured.Unstructured) (string, bool) {
+	if live == nil {
+		return "", false
+	}
+	owner := live.GetAnnotations()[corev1alpha1.AnnotationRelease]
+	own := corev1alpha1.ReleaseAnnotationValue(c.Installation, c.Release.Namespace, c.Release.Name)
+	return owner, owner != "" && owner != own
+}
+
+// body is what is sent for an object: with the marks of its Release, and in the fields
+// that are ignored with what the live object has there.
+func (c *Comparer) body(desired, live *unstructured.Unstructured) *unstructured.Unstructured {
+	body := desired.DeepCopy()
+	if live != nil {
+		for _, path := range ignoredPaths(c.Release, desired) {
+			keepLive(body.Object, live.Object, path)
+		}
+	}
+	render.Mark(body, c.Installation, c.Release.Namespace, c.Release.Name)
+	return body
+}
+
+func (c *Comparer) dryRun(ctx context.Context, resource dynamic.ResourceInterface, key corev1alpha1.ObjectKey, body *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	data, err := body.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	force := c.Release.Spec.Sync.Conflicts != corev1alpha1.ConflictsFail
+	return c.ask(ctx, dryRunTimeout, key, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return resource.Patch(ctx, key.Name, types.ApplyPatchType, data, metav1.PatchOptions{
+			FieldManager: corev1alpha1.FieldManager, Force: &force, DryRun: []string{metav1.DryRunAll},
+		})
+	})
+}
+
+// difference is the outcome of a dry run on a live object.
+func (c *Comparer) difference(desired, live, result *unstructured.Unstructured) Outcome {
+	paths := ignoredPaths(c.Release, desired)
+	changes := slices.DeleteFunc(Fields(live.Object, result.Object), func(change corev1alpha1.FieldChange) bool { return Ignored(change, paths) })
+	if len(changes) == 0 {
+		return Outcome{Action: corev1alpha1.ActionUnchanged, Live: live, Result: result}
+	}
+	nameManagers(live, changes)
+	return Outcome{Action: corev1alpha1.ActionUpdate, Changes: changes, Live: live, Result: result}
+}
+
+func (c *Comparer) withoutNamespace(desired *unstructured.Unstructured) Outcome {
+	if c.Creates != nil && !c.Creates(desired.GetNamespace()) {
+		return failed(fmt.Errorf("namespace %q does not exist in the target cluster: create it, render it, or set spec.createNamespace if it is the target namespace", desired.GetNamespace()))
+	}
+	return Outcome{Action: corev1alpha1.ActionCreate, Simulated: true, Message: "its namespace does not exist yet", Result: desired}
+}
+
+func failed(err error) Outcome {
+	return Outcome{Action: corev1alpha1.ActionError, Message: err.Error(), Err: err}
+}

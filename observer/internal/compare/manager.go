@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compare
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+)
+
+// ownership is what one field manager owns of an object, in the form of FieldsV1.
+type ownership struct {
+	manager string
+	at      time.Time
+	fields  map[string]any
+}
+
+// nameManagers fills in the managers of changed fields: who owns the field in the live
+// object, where that is not convoy. Of several the last that wrote is named.
+func nameManagers(live *unstructured.Unstructured, changes []corev1alpha1.FieldChange) {
+	owners := othersOf(live)
+	for i := range changes {
+		var latest time.Time
+		tokens := strings.Split(strings.TrimPrefix(changes[i].Path, "/"), "/")
+		for _, owner := range owners {
+			if !owner.at.Before(latest) && covers(owner.fields, tokens) {
+				changes[i].Manager, latest = owner.manager, owner.at
+			}
+		}
+	}
+}
+
+func othersOf(live *unstructured.Unstructured) []ownership {
+	var owners []ownership
+	for _, entry := range live.GetManagedFields() {
+		if entry.Manager == corev1alpha1.FieldManager || entry.FieldsV1 == nil || entry.Subresource == "status" {
+			continue
+		}
+		owner := ownership{manager: entry.Manager}
+		if entry.Time != nil {
+			owner.at = entry.Time.Time
+		}
+		if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &owner.fields); err == nil {
+			owners = append(owners, owner)
+		}
+	}
+	return owners
+}
+
+// covers tells whether a field, or one under it, is among owned ones. FieldsV1 names items
+// of lists by their keys and a JSON pointer by their place, so that any item counts.
+func covers(owned map[string]any, tokens []string) bool {
+	if len(tokens) == 0 || len(owned) == 0 {
+		return true
+	}
+	if inner, ok := owned["f:"+unescape(tokens[0])].(map[string]any); ok {
+		return covers(inner, tokens[1:])
+	}
+	for key, inner := range owned {
+		item, ok := inner.(map[string]any)
+		if ok && (strings.HasPrefix(key, "k:") || strings.HasPrefix(key, "v:")) && covers(item, tokens[1:]) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubefake "k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/client/clientset/versioned/fake"
+	"kumodo.io/convoy/observer/internal/options"
+)
+
+// newManager makes a manager on a host in memory.
+func newManager(t *testing.T, addr string) *Manager {
+	t.Helper()
+	g := NewWithT(t)
+	o := options.New()
+	o.Serving.Addr, o.Process.MetricsAddr = addr, "127.0.0.1:0"
+	o.Process.GracePeriod = 20 * time.Second
+	config := &CompletedConfig{
+		Config:       &Config{options: o, rest: &rest.Config{Host: "http://127.0.0.1:1"}, convoy: fake.NewSimpleClientset(), kube: kubefake.NewClientset()},
+		installation: "inst", registry: prometheus.NewRegistry(),
+	}
+	m, err := config.New(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	return m
+}
+
+func TestRunEnds(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	defer taken.Close()
+	for _, test := range []struct {
+		name string
+		addr string
+		stop bool
+		want string // in the error
+	}{
+		{"when it is told to", "127.0.0.1:0", true, ""},
+		{"when a part fails", taken.Addr().String(), false, "serving"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			m := newManager(t, test.addr)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			ended := make(chan error, 1)
+			go func() { ended <- m.Run(ctx) }()
+			if test.stop {
+				g.Eventually(m.synced.Load).WithTimeout(20 * time.Second).Should(BeTrue())
+				cancel()
+			}
+			var err error
+			g.Eventually(ended).WithTimeout(30 * time.Second).Should(Receive(&err))
+			if test.want == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+				return
+			}
+			g.Expect(err).To(MatchError(ContainSubstring(test.want)))
+		})
+	}
+}
+
+func TestWhatOfAReleaseWakesTheLoops(t *testing.T) {
+	condition := func(name string) []metav1.Condition {
+		return []metav1.Condition{{Type: name, Status: metav1.ConditionFalse}}
+	}
+	for _, test := range []struct {
+		name   string
+		change func(r *corev1alpha1.Release)
+		want   bool
+	}{
+		{"its spec", func(r *corev1alpha1.Release) { r.Generation++ }, true},
+		{"another of the name", func(r *corev1alpha1.Release) { r.UID = "other" }, true},
+		{"a request", func(r *corev1alpha1.Release) {
+			r.Annotations = map[string]string{corev1alpha1.AnnotationSyncRequestedAt: "now"}
+		}, true},
+		{"the end of a sync", func(r *corev1alpha1.Release) { r.Status.Applied = &corev1alpha1.AppliedStatus{Render: "r"} }, true},
+		{"a handled request", func(r *corev1alpha1.Release) { r.Status.Sync = &corev1alpha1.SyncStatus{LastHandledAt: "now"} }, true},
+		{"a hook", func(r *corev1alpha1.Release) {
+			r.Status.Lifecycle = &corev1alpha1.LifecycleStatus{Hooks: []corev1alpha1.HookStatus{{Name: "h"}}}
+		}, true},
+		{"the condition Applied", func(r *corev1alpha1.Release) { r.Status.Conditions = condition(corev1alpha1.ConditionApplied) }, true},
+		{"what this process wrote", func(r *corev1alpha1.Release) { r.Status.Conditions = condition(corev1alpha1.ConditionInSync) }, false},
+		{"its health", func(r *corev1alpha1.Release) { r.Status.Conditions = condition(corev1alpha1.ConditionHealthy) }, false},
+		{"another look at the source", func(r *corev1alpha1.Release) { r.Status.Source = &corev1alpha1.SourceStatus{Revision: "x"} }, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			old := &corev1alpha1.Release{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "app", UID: "u", Generation: 1}}
+			current := old.DeepCopy()
+			test.change(current)
+			NewWithT(t).Expect(releaseChanged(old, current)).To(Equal(test.want))
+		})
+	}
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package observer
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+)
+
+// memory is what the drift loop remembers of a Release. Losing it costs requests, nothing
+// else. It belongs to the worker that has the Release's key.
+type memory struct {
+	uid types.UID
+	// applied and generation are the render and the spec that clean and corrections speak of.
+	applied    string
+	generation int64
+	// clean are the objects that were found as desired.
+	clean map[corev1alpha1.ObjectKey]cleanAt
+	// corrections counts how often the same drift of an object was corrected.
+	corrections map[string]*correction
+	// written is the condition InSync as this process wrote it last, at writtenAt.
+	written   *metav1.Condition
+	writtenAt string
+	// requestedAt is the resourceVersion that the last request for a sync gave the Release.
+	requestedAt string
+}
+
+// cleanAt is the desired digest and the live resourceVersion at which an object was clean.
+type cleanAt struct{ digest, version string }
+
+// anyVersion is the version of an object whose drift is ignored: it is clean at every one.
+const anyVersion = "*"
+
+// startAt drops what speaks of another render or spec than the Release's present ones.
+func (m *memory) startAt(release *corev1alpha1.Release) {
+	applied := ""
+	if release.Status.Applied != nil {
+		applied = release.Status.Applied.Render
+	}
+	if m.clean == nil || m.applied != applied || m.generation != release.Generation {
+		m.applied, m.generation = applied, release.Generation
+		m.clean, m.corrections = map[corev1alpha1.ObjectKey]cleanAt{}, map[string]*correction{}
+	}
+}
+
+// condition is the newest known InSync: the informer may not have seen yet what this
+// process wrote.
+func (m *memory) condition(release *corev1alpha1.Release) *metav1.Condition {
+	if m.written != nil && older(release.ResourceVersion, m.writtenAt) {
+		return m.written
+	}
+	return meta.FindStatusCondition(release.Status.Conditions, corev1alpha1.ConditionInSync)
+}
+
+// wrote remembers the answer to a write of InSync.
+func (m *memory) wrote(release *corev1alpha1.Release) {
+	m.written = meta.FindStatusCondition(release.Status.Conditions, corev1alpha1.ConditionInSync)
+	m.writtenAt = release.ResourceVersion
+}
+
+// requested remembers the answer to a request for a sync.
+func (m *memory) requested(release *corev1alpha1.Release) { m.requestedAt = release.ResourceVersion }
+
+// awaitsOwnRequest tells that the informer has not seen yet that this process asked for a
+// sync.
+func (m *memory) awaitsOwnRequest(release *corev1alpha1.Release) bool {
+	return m.requestedAt != "" && older(release.ResourceVersion, m.requestedAt)
+}
+
+// older compares resource versions, which an API server issues in rising order. Those that
+// are no numbers are not comparable, and the informer is trusted.
+func older(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order < 0
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package observer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	corev1alpha1ac "kumodo.io/convoy/client/applyconfiguration/core/v1alpha1"
+	"kumodo.io/convoy/clusterconn"
+	"kumodo.io/convoy/internal/controller/base"
+)
+
+// fieldManager owns the condition InSync and nothing else of a Release's status.
+const fieldManager = "convoy-observer"
+
+// conclude reports what was found and asks for a correction where that is wanted.
+func (c *Controller) conclude(ctx context.Context, release *corev1alpha1.Release, t *Target, found findings, m *memory) (base.Result, error) {
+	say := func(status metav1.ConditionStatus, reason, message string) error {
+		return c.report(ctx, release, m, status, reason, message)
+	}
+	result := base.Result{RequeueAfter: c.Resync}
+	if len(found.failed) > 0 {
+		result.RequeueAfter = min(result.RequeueAfter, retryInterval)
+	}
+	switch {
+	case len(found.drifted) == 0 && len(found.failed) == 0:
+		return result, say(metav1.ConditionTrue, corev1alpha1.ReasonInSync, allAsApplied(len(m.clean)))
+	case len(found.drifted) == 0:
+		reason, message := notCompared(found.failed)
+		return result, say(metav1.ConditionUnknown, reason, message)
+	}
+	drift := describe(found.drifted)
+	if len(found.failed) > 0 {
+		_, message := notCompared(found.failed)
+		drift += "; " + message
+	}
+	if why := onlyReported(release, t.Cluster); why != "" {
+		return result, say(metav1.ConditionFalse, corev1alpha1.ReasonDrifted, drift+"; "+why)
+	}
+	if fought, wait := m.contested(found.drifted, c.Clock.Now()); len(fought) == len(found.drifted) {
+		result.RequeueAfter = wait
+		return result, say(metav1.ConditionFalse, corev1alpha1.ReasonDriftContested,
+			fmt.Sprintf("%s; it was corrected %d times and came back%s: take the field out of the source, or list it in spec.drift.ignore",
+				drift, contestedAfter, rival(fought)))
+	}
+	if err := say(metav1.ConditionFalse, corev1alpha1.ReasonDrifted, drift+"; a sync is requested"); err != nil {
+		return base.Result{}, err
+	}
+	return result, c.correct(ctx, release, found.drifted, m)
+}
+
+// notCompared says why objects could not be compared, with the reason of a condition. No
+// object is to blame for a target that is away.
+func notCompared(failed []drifted) (reason, message string) {
+	for _, one := range failed {
+		if errors.Is(one.err, clusterconn.ErrUnreachable) {
+			return targetReason(one.err), one.err.Error()
+		}
+	}
+	return targetReason(failed[0].err), describe(failed)
+}
+
+func allAsApplied(n int) string {
+	if n == 1 {
+		return "1 object is as applied"
+	}
+	return count(n, "object") + " are as applied"
+}
+
+// onlyReported says what becomes of drift that is not corrected now; "" for one that is. A
+// request passes everything that holds an automatic sync up, so that none is made while
+// something new waits to be applied.
+func onlyReported(release *corev1alpha1.Release, cluster *corev1alpha1.Cluster) string {
+	applied := meta.FindStatusCondition(release.Status.Conditions, corev1alpha1.ConditionApplied)
+	switch {
+	case release.Spec.Sync.Mode == corev1alpha1.SyncModeManual:
+		return "a sync corrects it"
+	case cluster.Spec.Suspend:
+		return "nothing is synced while Cluster " + cluster.Name + " is suspended"
+	case applied.Reason != corev1alpha1.ReasonApplied || applied.ObservedGeneration != release.Generation:
+		return "it is corrected with the next sync, which is yet to come (" + applied.Reason + ")"
+	}
+	return ""
+}
+
+// report sets the condition InSync, if it is not so yet.
+func (c *Controller) report(ctx context.Context, release *corev1alpha1.Release, m *memory, status metav1.ConditionStatus, reason, message string) error {
+	message = shorten(message)
+	old := m.condition(release)
+	if old != nil && old.Status == status && old.Reason == reason && old.Message == message && old.ObservedGeneration == release.Generation {
+		return nil
+	}
+	since := metav1.NewTime(c.Clock.Now().Truncate(time.Second))
+	if old != nil && old.Status == status {
+		since = old.LastTransitionTime
+	}
+	condition := metav1ac.Condition().WithType(corev1alpha1.ConditionInSync).WithStatus(status).WithReason(reason).
+		WithMessage(message).WithObservedGeneration(release.Generation).WithLastTransitionTime(since)
+	apply := corev1alpha1ac.Release(release.Name, release.Namespace).
+		WithStatus(corev1alpha1ac.ReleaseStatus().WithConditions(condition))
+	written, err := c.Client.CoreV1alpha1().Releases(release.Namespace).ApplyStatus(ctx, apply, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("status of Release %s/%s: %w", release.Namespace, release.Name, err)
+	}
+	m.wrote(written)
+	return nil
+}

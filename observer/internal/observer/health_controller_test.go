@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package observer
+
+import (
+	"errors"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clienttesting "k8s.io/client-go/testing"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	extv1alpha1 "kumodo.io/convoy/api/extensions/v1alpha1"
+	"kumodo.io/convoy/clusterconn"
+	"kumodo.io/convoy/observer/internal/testcluster"
+)
+
+const (
+	configMap = "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: cm}, data: {a: '1'}}"
+	secretMap = "{apiVersion: v1, kind: Secret, metadata: {namespace: ns, name: sec}, data: {p: eA==}}"
+	ready     = "{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: ns, name: web, generation: 1}, spec: {replicas: 1}, " +
+		"status: {observedGeneration: 1, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1, conditions: [{type: Available, status: 'True'}]}}"
+	rolling = "{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: ns, name: web, generation: 1}, spec: {replicas: 1}, " +
+		"status: {observedGeneration: 1, replicas: 1}}"
+	widget = "{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: ns, name: wid}}"
+)
+
+func nothing(*corev1alpha1.Release) {}
+
+// statuses are the health of the objects in the inventory's status, by name.
+func (w *world) statuses() map[string]corev1alpha1.HealthStatus {
+	w.t.Helper()
+	statuses := map[string]corev1alpha1.HealthStatus{}
+	for _, one := range w.inventory().Status.Health {
+		statuses[one.Name] = one.Status
+	}
+	return statuses
+}
+
+func TestHealthIsJudgedAndWritten(t *testing.T) {
+	w := newWorld(t)
+	w.cluster.Put(marked(configMap))
+	w.cluster.Put(marked(rolling))
+	w.setRelease(nothing)
+	w.setEntries(entry(configMap, "d1"), entry(ready, "d2"), entry(secretMap, "d3"))
+
+	w.Expect(w.judge().RequeueAfter).To(Equal(time.Minute))
+	status := w.inventory().Status
+	w.Expect(w.statuses()).To(Equal(map[string]corev1alpha1.HealthStatus{
+		"cm": corev1alpha1.HealthHealthy, "web": corev1alpha1.HealthProgressing, "sec": corev1alpha1.HealthMissing,
+	}))
+	w.Expect(status.ObservedGeneration).To(BeEquivalentTo(1))
+	w.Expect(*status.Summary).To(Equal(corev1alpha1.HealthSummary{Healthy: 1, Progressing: 1, Missing: 1}))
+	since := w.clock.Now()
+	w.Expect(status.Health[1].Since.Time).To(BeTemporally("==", since))
+
+	w.cluster.Put(marked(ready))
+	w.clock.Step(time.Hour)
+	w.awaitWatch(ready)
+	w.judge()
+	status = w.inventory().Status
+	w.Expect(w.statuses()).To(HaveKeyWithValue("web", corev1alpha1.HealthHealthy))
+	w.Expect(status.Health[0].Since.Time).To(BeTemporally("==", since), "what did not change is since then")
+	w.Expect(status.Health[1].Since.Time).To(BeTemporally("==", since.Add(time.Hour)))
+}
+
+func TestNothingChangedCostsNoRequest(t *testing.T) {
+	w := newWorld(t)
+	w.cluster.Put(marked(configMap))
+	w.cluster.Put(marked(ready))
+	w.setRelease(nothing)
+	w.setEntries(entry(configMap, "d1"), entry(ready, "d2"))
+	w.judge()
+	w.Expect(w.cluster.Asked()).To(HaveLen(2))
+	w.awaitWatch(configMap)
+	w.awaitWatch(ready)
+	w.writes()
+
+	w.judge()
+	w.Expect(w.cluster.Asked()).To(BeEmpty(), "the watches show the versions that were judged")
+	w.Expect(w.writes()).To(BeEmpty())
+
+	w.cluster.Put(marked(ready))
+	w.awaitWatch(ready)
+	w.judge()
+	w.Expect(w.cluster.Asked()).To(Equal([]string{"GET " + w.cluster.Path(ready)}), "only what changed is read")
+}
+
+func TestObservedGenerationSpeaksOfReadsAfterIt(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		// generations of the entry of the ConfigMap after the first; the last is judged.
+		digests []string
+		passes  bool // one pass at each generation
+		want    []string
+	}{
+		{"an entry that did not change", []string{"d1"}, true, nil},
+		{"an entry that is about to be applied", []string{""}, true, []string{"cm"}},
+		{"an entry that was applied with the same content", []string{"", "d1"}, true, []string{"cm", "cm"}},
+		{"a generation that was not seen", []string{"", "d1"}, false, []string{"cm", "web"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.cluster.Put(marked(configMap))
+			w.cluster.Put(marked(ready))
+			w.setRelease(nothing)
+			w.setEntries(entry(configMap, "d1"), entry(ready, "d2"))
+			w.judge()
+			w.awaitWatch(configMap)
+			w.awaitWatch(ready)
+
+			for _, digest := range test.digests {
+				w.setEntries(entry(configMap, digest), entry(ready, "d2"))
+				if test.passes {
+					w.judge()
+				}
+			}
+			w.judge()
+			var want []string
+			for _, name := range test.want {
+				want = append(want, "GET "+w.cluster.Path(map[string]string{"cm": configMap, "web": ready}[name]))
+			}
+			w.Expect(w.cluster.Asked()).To(ConsistOf(want))
+			w.Expect(w.inventory().Status.ObservedGeneration).To(Equal(w.inventory().Generation))
+		})
+	}
+}
+
+func TestHealthOfAnOlderInventoryIsNotWritten(t *testing.T) {
+	w := newWorld(t)
+	w.cluster.Put(marked(configMap))
+	w.setRelease(nothing)
+	w.setEntries(entry(configMap, "d1"))
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "releaseinventories"}, "app", errors.New("changed"))
+	w.client.PrependReactor("update", "releaseinventories", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, conflict
+	})
+
+	_, err := w.health.Reconcile(t.Context(), key)
+	w.Expect(apierrors.IsConflict(err)).To(BeTrue(), "the next pass is soon: %v", err)
+}
+
+func TestABrokenWatchIsNotTrusted(t *testing.T) {
+	w := newWorld(t)
+	w.cluster.Put(marked(configMap))
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New("no watch"))
+	w.cluster.Refuse("GET /api/v1/configmaps", forbidden)
+	w.setRelease(nothing)
+	w.setEntries(entry(configMap, "d1"))
+	w.judge()
+	w.cluster.Asked()
+
+	w.judge()
+	w.Expect(w.cluster.Asked()).To(HaveLen(1), "without a watch only a read can tell")
+}
+
+func TestUnreachableTargets(t *testing.T) {
+	unreachable := func(c *corev1alpha1.Cluster) {
+		c.Status.Conditions = []metav1.Condition{{
+			Type: corev1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: corev1alpha1.ReasonUnreachable, ObservedGeneration: c.Generation,
+		}}
+	}
+	for _, test := range []struct {
+		name      string
+		break_    func(w *world)
+		want      string
+		retryIn   time.Duration
+		maxAsked  int
+		unrelated bool
+	}{
+		{"there is no Cluster", func(w *world) { w.Expect(w.clusters.Delete(w.edge())).To(Succeed()) }, "no such cluster", time.Minute, 0, false},
+		{"the controller-manager finds it unreachable", func(w *world) { w.setCluster(unreachable) }, "unreachable", time.Minute, 0, false},
+		{"it was found unreachable before its spec changed", func(w *world) {
+			w.setCluster(unreachable)
+			w.setCluster(func(c *corev1alpha1.Cluster) { c.Generation++ })
+		}, "", time.Minute, 3, true},
+		{"it has no connection to hand out", func(w *world) {
+			w.setCluster(func(c *corev1alpha1.Cluster) { c.Spec.Mode = corev1alpha1.ClusterModeAgent })
+		}, "not built yet", time.Minute, 0, false},
+		{"it hangs up", func(w *world) {
+			for _, manifest := range []string{configMap, ready, secretMap} {
+				w.cluster.Handle("GET "+w.cluster.Path(manifest), func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+			}
+		}, "unreachable", retryInterval, 6, false}, // net/http repeats what got no answer on an old connection
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t)
+			for _, manifest := range []string{configMap, ready, secretMap} {
+				w.cluster.Put(marked(manifest))
+			}
+			w.setRelease(nothing)
+			w.setEntries(entry(configMap, "d1"), entry(ready, "d2"), entry(secretMap, "d3"))
+			w.judge()
+			w.cluster.Asked()
+			w.health.Forget(key)
+
+			test.break_(w)
+			w.Expect(w.judge().RequeueAfter).To(Equal(test.retryIn))
+			w.Expect(len(w.cluster.Asked())).To(BeNumerically("<=", test.maxAsked))
+			status := w.inventory().Status
+			if test.unrelated {
+				w.Expect(status.Summary.Healthy).To(BeEquivalentTo(3))
+				return
+			}
+			w.Expect(status.Summary.Unknown).To(BeEquivalentTo(3), "never the last known health")
+			w.Expect(status.Health[0].Message).To(ContainSubstring(test.want))
+		})
+	}
+}
+
+func TestATargetThatIsAwayCostsOneRoundOfRequests(t *testing.T) {
+	w := newWorld(t)
+	var entries []corev1alpha1.InventoryEntry
+	for i := range 50 {
+		one := entry(configMap, "d")
+		one.Name += string(rune('a'+i%26)) + string(rune('a'+i/26))
+		w.cluster.Handle("GET /api/v1/namespaces/ns/configmaps/"+one.Name, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+		entries = append(entries, one)
+	}
+	w.setRelease(nothing)
+	w.setEntries(entries...)
+	w.judge()
+	w.Expect(len(w.cluster.Asked())).To(BeNumerically("<", 25))
+	w.Expect(w.inventory().Status.Summary.Unknown).To(BeEquivalentTo(50))
+}
+
+func TestAKindThatIsNotServedYet(t *testing.T) {
+	w := newWorld(t)
+	w.setRelease(nothing)
+	w.setEntries(entry(widget, "d"))
+	w.Expect(w.judge().RequeueAfter).To(Equal(unservedRetry))
+	w.Expect(w.statuses()).To(HaveKeyWithValue("wid", corev1alpha1.HealthMissing))
+	w.Expect(w.judge().RequeueAfter).To(Equal(2*unservedRetry), "and seldom when it is gone for good")
+
+	w.cluster.Serve(testcluster.Widget)
+	w.cluster.Put(marked(widget))
+	w.Expect(w.judge().RequeueAfter).To(Equal(time.Minute))
+	w.Expect(w.statuses()).To(HaveKeyWithValue("wid", corev1alpha1.HealthHealthy))
+	w.awaitWatch(widget)
+
+	ahead := entry(widget, "")
+	ahead.UID, ahead.Kind = "", "Gadget"
+	w.setEntries(ahead)
+	w.Expect(w.judge().RequeueAfter).To(Equal(time.Minute), "what was not applied yet comes with an event")
+}
+
+func TestRulesDecide(t *testing.T) {
+	w := newWorld(t)
+	w.cluster.Put(marked(configMap))
+	w.setRelease(nothing)
+	w.setEntries(entry(configMap, "d1"))
+	w.judge()
+	w.awaitWatch(configMap)
+	w.Expect(w.sets.Add(&extv1alpha1.HealthRuleSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "mine", UID: "s", Generation: 1},
+		Spec: extv1alpha1.HealthRuleSetSpec{Rules: []extv1alpha1.HealthRule{{
+			Name: "r", Target: extv1alpha1.HealthRuleTarget{Kind: "ConfigMap"}, Degraded: "object.data.a == '1'",
+		}}},
+	})).To(Succeed())
+	w.judge()
+	w.Expect(w.statuses()).To(HaveKeyWithValue("cm", corev1alpha1.HealthDegraded), "a new rule is another judgement")
+}
+
+func TestAbsentReleasesAreForgotten(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		delete func(w *world)
+	}{
+		{"without inventory", func(w *world) { w.Expect(w.inventories.Delete(w.inventory())).To(Succeed()) }},
+		{"without Release", func(w *world) { w.Expect(w.releases.Delete(w.release())).To(Succeed()) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.cluster.Put(marked(configMap))
+			w.setRelease(nothing)
+			w.setEntries(entry(configMap, "d1"))
+			w.judge()
+			w.awaitWatch(configMap)
+
+			test.delete(w)
+			result, err := w.health.Reconcile(t.Context(), key)
+			w.Expect(err).NotTo(HaveOccurred())
+			w.Expect(result.RequeueAfter).To(BeZero())
+			w.Expect(w.health.known).To(BeEmpty())
+			w.Eventually(w.cluster.Watches).WithTimeout(10*time.Second).Should(BeZero(), "nobody needs the watch any more")
+		})
+	}
+}
+
+func TestReport(t *testing.T) {
+	w := newWorld(t)
+	w.setRelease(nothing)
+	report, err := w.health.Report(t.Context(), w.release())
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(report.Status).To(Equal(corev1alpha1.HealthUnknown), "nothing is known without an inventory")
+
+	w.cluster.Put(marked(configMap))
+	w.cluster.Put(marked(rolling))
+	hook := entry(secretMap, "d3")
+	hook.Hook = "migrate"
+	w.setEntries(entry(configMap, "d1"), entry(ready, "d2"), hook)
+	w.judge()
+
+	report, err = w.health.Report(t.Context(), w.release())
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(report.Status).To(Equal(corev1alpha1.HealthProgressing), "the missing object of a hook does not count")
+	w.Expect(report.Summary).To(Equal(corev1alpha1.HealthSummary{Healthy: 1, Progressing: 1, Missing: 1}))
+	w.Expect(report.Objects[1].Rule).To(Equal("builtin/apps/Deployment"))
+	w.Expect(report.Objects[1].Since.Time).To(BeTemporally("==", w.clock.Now()))
+
+	w.cluster.Stop()
+	w.health.Forget(key)
+	_, err = w.health.Report(t.Context(), w.release())
+	w.Expect(err).To(MatchError(clusterconn.ErrUnreachable))
+}
+
+func TestReportsAndPassesAtTheSameTime(t *testing.T) {
+	w := newWorld(t)
+	w.cluster.Put(marked(configMap))
+	w.setRelease(nothing)
+	w.setEntries(entry(configMap, "d1"))
+	release := w.release()
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 5 {
+				_, _ = w.health.Report(t.Context(), release)
+			}
+		})
+	}
+	for range 5 {
+		_, err := w.health.Reconcile(t.Context(), key)
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+	wg.Wait()
+}

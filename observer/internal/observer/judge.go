@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package observer
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/health"
+	"kumodo.io/convoy/observer/internal/compare"
+)
+
+// judgement is the health of an object as it was at one resourceVersion.
+type judgement struct {
+	entry   corev1alpha1.InventoryEntry
+	version string
+	rules   string
+	health.Result
+	// served is false when the cluster does not serve the object's kind.
+	served bool
+	// err is why the object could not be read.
+	err error
+}
+
+// judged is the health of the entries of one generation of an inventory. It is not changed
+// once it is made.
+type judged struct {
+	inventory  types.UID
+	generation int64
+	results    []judgement
+	byIdentity map[corev1alpha1.ObjectKey]judgement
+	// unserved counts the passes in a row in which the kind of an applied object was not
+	// served.
+	unserved int
+}
+
+// judge gives the health of every entry, in their order.
+//
+// An older judgement stands when entry, rules, and the object's version in its watch are
+// the same. That alone could mislead: before an object is applied its entry loses its
+// digest, and has it again afterwards, while the watch may be late. So an older judgement
+// counts only if no generation of the inventory lies between: then the entry was seen
+// without its digest, and judged anew when it got it back.
+func (c *HealthController) judge(ctx context.Context, release *corev1alpha1.Release, inventory *corev1alpha1.ReleaseInventory,
+	t *Target, reader *compare.Comparer,
+) judged {
+	before := c.remembered(nameOf(release))
+	if before.inventory != inventory.UID || before.generation > inventory.Generation || before.generation < inventory.Generation-1 {
+		before.byIdentity = nil
+	}
+	assessor, rules := c.Rules.For(release)
+	entries := inventory.Spec.Entries
+	results := make([]judgement, len(entries))
+	compare.Parallel(len(entries), func(i int) {
+		old, ok := before.byIdentity[identity(entries[i].ObjectKey)]
+		version, seen := c.version(ctx, t, entries[i].ObjectKey)
+		if ok && seen && old.err == nil && old.entry == entries[i] && old.version == version && old.rules == rules {
+			results[i] = old
+			return
+		}
+		results[i] = read(ctx, reader, assessor, entries[i])
+		results[i].rules = rules
+	})
+	now := judged{inventory: inventory.UID, generation: inventory.Generation, results: results, byIdentity: map[corev1alpha1.ObjectKey]judgement{}}
+	for _, result := range results {
+		now.byIdentity[identity(result.entry.ObjectKey)] = result
+		if !result.served && result.entry.UID != "" {
+			now.unserved = before.unserved + 1
+		}
+	}
+	return now
+}
+
+// read judges an object as it is now.
+func read(ctx context.Context, reader *compare.Comparer, assessor *health.Assessor, entry corev1alpha1.InventoryEntry) judgement {
+	live, served, err := reader.Live(ctx, corev1alpha1.ObjectUID{ObjectKey: entry.ObjectKey, UID: entry.UID})
+	result := judgement{entry: entry, version: versionOf(live), served: served, err: err}
+	switch {
+	case err != nil:
+		result.Result = health.Result{Status: corev1alpha1.HealthUnknown, Message: err.Error(), Rule: "read"}
+	case !served:
+		result.Result = health.Result{Status: corev1alpha1.HealthMissing, Message: "the cluster does not serve its kind", Rule: "read"}
+	default:
+		result.Result = assessor.Assess(live)
+	}
+	return result
+}
+
+func versionOf(live *unstructured.Unstructured) string {
+	if live == nil {
+		return ""
+	}
+	return live.GetResourceVersion()
+}
+
+// unservedRetry is when a kind that was applied and is not served is first asked for again.
+const unservedRetry = 3 * time.Second
+
+// next is when to look again if nothing happens: soon after a failure, and soon at first
+// when a kind is not served yet.
+func (j judged) next(resync time.Duration) time.Duration {
+	for _, result := range j.results {
+		if result.err != nil {
+			resync = min(resync, retryInterval)
+		}
+	}
+	if j.unserved > 0 {
+		resync = min(resync, unservedRetry<<min(j.unserved-1, 10))
+	}
+	return resync
+}
+
+// unreachable is the health of every entry when the target cannot be asked: never the last
+// known one. It counts as a judgement on the present inventory, lest nobody learn why there
+// is none; whoever waits for health waits for another one than unknown.
+func unreachable(inventory *corev1alpha1.ReleaseInventory, err error) []judgement {
+	results := make([]judgement, len(inventory.Spec.Entries))
+	for i := range results {
+		results[i].Result = health.Result{Status: corev1alpha1.HealthUnknown, Message: err.Error(), Rule: "connection"}
+	}
+	return results
+}

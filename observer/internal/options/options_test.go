@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/spf13/pflag"
+)
+
+func TestValidate(t *testing.T) {
+	cases := []struct {
+		name  string
+		given []string
+		want  string
+	}{
+		{"the defaults", nil, ""},
+		{"TLS with client certificates", []string{"--tls-cert-file=a", "--tls-private-key-file=b", "--client-ca-file=c", "--allowed-client-names=d"}, ""},
+		{"a certificate without its key", []string{"--tls-cert-file=a"}, "--tls-private-key-file"},
+		{"client certificates without TLS", []string{"--client-ca-file=c"}, "--client-ca-file needs --tls-cert-file"},
+		{"names without a CA", []string{"--allowed-client-names=d"}, "--allowed-client-names needs --client-ca-file"},
+		{"no cache", []string{"--artifact-cache-bytes=0"}, "--artifact-cache-bytes"},
+		{"no shards", []string{"--shards=0"}, "--shards"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			g := NewWithT(t)
+			options := New()
+			flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+			options.AddFlags(flags)
+			g.Expect(flags.Parse(c.given)).To(Succeed())
+			err := options.Validate()
+			if c.want == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+				return
+			}
+			g.Expect(err).To(MatchError(ContainSubstring(c.want)))
+		})
+	}
+}

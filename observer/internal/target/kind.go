@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"context"
+	"sync/atomic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+)
+
+// kind is the watch of one kind in one cluster.
+type kind struct {
+	informer cache.SharedIndexInformer
+	stop     context.CancelFunc
+	// answered is true while the cluster grants what the watch asks for. What an informer
+	// holds otherwise is what it saw last, which may be long ago.
+	answered atomic.Bool
+	// releases are those that need the watch. Guarded by the tracker.
+	releases map[types.NamespacedName]bool
+}
+
+func newKind(client metadata.Interface, resource schema.GroupVersionResource) *kind {
+	k := &kind{}
+	k.informer = cache.NewSharedIndexInformer(k.listWatch(client, resource), &metav1.PartialObjectMetadata{}, 0, cache.Indexers{})
+	// Neither can fail before the informer runs. A watch that cannot be held (a missing
+	// right, a cluster that is away) is tried again by the informer; the conditions of the
+	// Cluster tell people why.
+	_ = k.informer.SetTransform(slim)
+	_ = k.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
+		klog.FromContext(ctx).V(2).Info("Watch failed", "err", err)
+	})
+	return k
+}
+
+func (k *kind) listWatch(client metadata.Interface, resource schema.GroupVersionResource) cache.ListerWatcher {
+	source := client.Resource(resource)
+	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.LabelSelector = corev1alpha1.LabelOwner
+			list, err := source.List(ctx, options)
+			k.answered.Store(err == nil)
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.LabelSelector = corev1alpha1.LabelOwner
+			stream, err := source.Watch(ctx, options)
+			k.answered.Store(err == nil)
+			return stream, err
+		},
+	}, client)
+}
+
+// slim keeps of an object what is read here: who owns it, and its version.
+func slim(object any) (any, error) {
+	partial, ok := object.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return object, nil
+	}
+	slimmed := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: partial.Namespace, Name: partial.Name, UID: partial.UID, ResourceVersion: partial.ResourceVersion,
+	}}
+	if owner, ok := partial.Annotations[corev1alpha1.AnnotationRelease]; ok {
+		slimmed.Annotations = map[string]string{corev1alpha1.AnnotationRelease: owner}
+	}
+	return slimmed, nil
+}
+
+func (k *kind) version(namespace, name string) (version string, known bool) {
+	if !k.informer.HasSynced() || !k.answered.Load() {
+		return "", false
+	}
+	object, exists, err := k.informer.GetStore().GetByKey(cache.NewObjectName(namespace, name).String())
+	if err != nil {
+		return "", false
+	}
+	if !exists {
+		return "", true
+	}
+	return versionOf(object), true
+}
+
+func versionOf(object any) string {
+	if partial, ok := object.(*metav1.PartialObjectMetadata); ok {
+		return partial.ResourceVersion
+	}
+	return ""
+}
