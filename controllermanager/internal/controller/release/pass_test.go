@@ -336,3 +336,23 @@ func TestSuspended(t *testing.T) {
 	w.pass()
 	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply a"}))
 }
+
+// TestFailureThatCouldNotBeToldIsTriedAgain: a status that somebody else wrote meanwhile
+// must not swallow a failure, with no retry due least of all.
+func TestFailureThatCouldNotBeToldIsTriedAgain(t *testing.T) {
+	limit := int32(0)
+	w := newWorld(t, newRelease(func(r *corev1alpha1.Release) { r.Spec.Sync.Retry = &corev1alpha1.RetrySpec{Limit: &limit} }))
+	w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1"))
+	w.target.failures["a"] = errors.New("no")
+	w.host.fail["update releases/status"] = apierrors.NewConflict(releaseResource, "web", errors.New("written meanwhile"))
+	w.sync()
+	_, err := w.Reconcile(t.Context(), key)
+	w.Expect(apierrors.IsConflict(err)).To(BeTrue())
+
+	w.pass()
+	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("False ApplyFailed"))
+	w.Expect(w.release().Status.Sync.Attempts).To(BeEquivalentTo(1), "the attempt that nobody was told of does not count")
+	w.target.takeCalls()
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(BeEmpty(), "no retry is due")
+}

@@ -92,8 +92,12 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (b
 	if err := c.afterFailure(ctx, s, out); err != nil {
 		return base.Result{}, err
 	}
+	known := c.attempts.of(key)
 	c.conclude(ctx, s, out)
 	if err := c.writeStatus(ctx, s); err != nil {
+		// What nobody was told has not happened: a failure that is remembered here and in no
+		// status would hold the next pass up, which would then have nothing to say.
+		c.attempts.restore(key, known)
 		return base.Result{}, err
 	}
 	c.announce(s)

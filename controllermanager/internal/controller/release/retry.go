@@ -58,6 +58,27 @@ func (a *attempts) forget(key types.NamespacedName) {
 	delete(a.failed, key)
 }
 
+// of gives what is remembered of a Release; nil when nothing is.
+func (a *attempts) of(key types.NamespacedName) *attempt {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if last, ok := a.failed[key]; ok {
+		return &last
+	}
+	return nil
+}
+
+// restore makes what is remembered of a Release what of gave before.
+func (a *attempts) restore(key types.NamespacedName, known *attempt) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if known != nil {
+		a.failed[key] = *known
+		return
+	}
+	delete(a.failed, key)
+}
+
 // countFailure notes a failed attempt and gives how many there were with this input.
 // known is what the status tells of attempts before this process started.
 func (a *attempts) countFailure(s *scope, name string, known int32) int32 {
