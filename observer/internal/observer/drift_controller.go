@@ -126,6 +126,11 @@ func (c *Controller) look(ctx context.Context, release *corev1alpha1.Release, in
 	want, err := c.Desired.Applied(pass, release, t)
 	if err != nil {
 		reason := targetReason(err)
+		if errors.Is(err, desired.ErrNotReproducible) && release.Status.Applied.Generation != release.Generation {
+			// What an older spec applied cannot be made from a newer one; an event comes when
+			// that is applied.
+			return later, nil
+		}
 		if errors.Is(err, desired.ErrNotReproducible) {
 			reason = corev1alpha1.ReasonNonDeterministic
 		}

@@ -241,6 +241,10 @@ func TestNoDriftWhileASyncIsUnderWay(t *testing.T) {
 				setApplied(r, metav1.ConditionFalse, corev1alpha1.ReasonWaitingForStage)
 			})
 		}, false, false},
+		{"what an older spec applied cannot be made from a newer one", func(w *world) {
+			w.wantErr = fmt.Errorf("%w: gone", desired.ErrNotReproducible)
+			w.setRelease(func(r *corev1alpha1.Release) { r.Generation++ })
+		}, false, false},
 		{"it is being deleted", func(w *world) {
 			w.setRelease(func(r *corev1alpha1.Release) {
 				r.DeletionTimestamp, r.Finalizers = &metav1.Time{Time: w.clock.Now()}, []string{corev1alpha1.FinalizerRelease}
