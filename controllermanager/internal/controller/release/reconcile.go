@@ -92,14 +92,13 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (b
 	if err := c.afterFailure(ctx, s, out); err != nil {
 		return base.Result{}, err
 	}
-	known := c.attempts.of(key)
 	c.conclude(ctx, s, out)
 	if err := c.writeStatus(ctx, s); err != nil {
-		// What nobody was told has not happened: a failure that is remembered here and in no
-		// status would hold the next pass up, which would then have nothing to say.
-		c.attempts.restore(key, known)
 		return base.Result{}, err
 	}
+	// Only now: a failure that is remembered here and in no status would hold the next pass
+	// up, which would then have nothing to say.
+	c.attempts.keep(key, s.attempt)
 	c.announce(s)
 	return base.Result{RequeueAfter: s.wake}, nil
 }
@@ -118,6 +117,7 @@ func (c *Controller) begin(key types.NamespacedName) *scope {
 		inventory: c.newestInventory(release),
 		now:       c.config.Clock.Now(),
 		request:   pendingRequest(release),
+		attempt:   c.attempts.of(key),
 	}
 }
 
@@ -129,7 +129,7 @@ func (c *Controller) pass(ctx context.Context, s *scope) outcome {
 		steps = c.remove
 	}
 	for _, step := range steps {
-		if remaining, early := c.attempts.early(s, step.attemptName()); early {
+		if remaining, early := s.early(step.attemptName()); early {
 			return outcome{kind: rests, after: remaining, step: step.name, attempt: step.attemptName()}
 		}
 		out := step.run(ctx, s)
@@ -152,7 +152,7 @@ func (c *Controller) conclude(ctx context.Context, s *scope, out outcome) {
 	if out.after > 0 {
 		s.wakeIn(out.after)
 	}
-	c.countAttempt(s, out)
+	countAttempt(s, out)
 	s.sync().BlockedBy = out.blockedBy
 	if s.release.DeletionTimestamp.IsZero() {
 		c.judgeHealth(s)
@@ -172,7 +172,7 @@ func (c *Controller) conclude(ctx context.Context, s *scope, out outcome) {
 func (c *Controller) forget(key types.NamespacedName) {
 	c.latestReleases.forget(key)
 	c.latestInventories.forget(key)
-	c.attempts.forget(key)
+	c.attempts.keep(key, nil)
 	c.lastClusters.forget(key)
 }
 

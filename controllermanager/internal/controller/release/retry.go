@@ -38,24 +38,16 @@ const longestSoon = 15 * time.Second
 
 // early tells whether an attempt must not be repeated with the present input yet, and for
 // how long; 0: until the input changes.
-func (a *attempts) early(s *scope, name string) (remaining time.Duration, early bool) {
-	a.mu.Lock()
-	last, ok := a.failed[s.key]
-	a.mu.Unlock()
+func (s *scope) early(name string) (remaining time.Duration, early bool) {
+	last := s.attempt
 	switch {
-	case !ok || last.name != name || last.inputs != fingerprint(s):
+	case last == nil || last.name != name || last.inputs != fingerprint(s):
 		return 0, false
 	case last.due.IsZero():
 		return 0, true
 	}
 	remaining = last.due.Sub(s.now)
 	return max(remaining, 0), remaining > 0
-}
-
-func (a *attempts) forget(key types.NamespacedName) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.failed, key)
 }
 
 // of gives what is remembered of a Release; nil when nothing is.
@@ -68,56 +60,43 @@ func (a *attempts) of(key types.NamespacedName) *attempt {
 	return nil
 }
 
-// restore makes what is remembered of a Release what of gave before.
-func (a *attempts) restore(key types.NamespacedName, known *attempt) {
+// keep remembers a failed attempt of a Release in place of the last one; nil: none.
+func (a *attempts) keep(key types.NamespacedName, last *attempt) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if known != nil {
-		a.failed[key] = *known
+	if last == nil {
+		delete(a.failed, key)
 		return
 	}
-	delete(a.failed, key)
-}
-
-// countFailure notes a failed attempt and gives how many there were with this input.
-// known is what the status tells of attempts before this process started.
-func (a *attempts) countFailure(s *scope, name string, known int32) int32 {
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	if a.failed == nil {
 		a.failed = map[types.NamespacedName]attempt{}
 	}
-	inputs := fingerprint(s)
-	last, ok := a.failed[s.key]
-	count := int32(1)
-	switch {
-	case ok && last.name == name && last.inputs == inputs:
-		count = last.count + 1
-	case !ok:
-		count = known + 1
-	}
-	a.failed[s.key] = attempt{name: name, inputs: inputs, count: count}
-	return count
+	a.failed[key] = *last
 }
 
-func (a *attempts) setDue(key types.NamespacedName, due time.Time) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if last, ok := a.failed[key]; ok {
-		last.due = due
-		a.failed[key] = last
+// failedAgain gives the failed attempt that a pass ends with, counted on from the last one
+// with the same input. known is what the status tells of attempts before this process
+// started.
+func (s *scope) failedAgain(name string, known int32) *attempt {
+	failed := &attempt{name: name, inputs: fingerprint(s), count: 1}
+	switch last := s.attempt; {
+	case last == nil:
+		failed.count = known + 1
+	case last.name == name && last.inputs == failed.inputs:
+		failed.count = last.count + 1
 	}
+	return failed
 }
 
 // countAttempt records the end of a pass among the attempts: how often it failed, and when
 // the next attempt is due.
-func (c *Controller) countAttempt(s *scope, out outcome) {
+func countAttempt(s *scope, out outcome) {
 	sync := s.sync()
 	switch out.kind {
 	case rests:
 		return
 	case completes, waits:
-		c.attempts.forget(s.key)
+		s.attempt = nil
 		sync.Attempts, sync.NextRetryAt, sync.LastError = 0, nil, ""
 		return
 	}
@@ -130,8 +109,8 @@ func (c *Controller) countAttempt(s *scope, out outcome) {
 		sync.Attempts, sync.NextRetryAt = max(known, 1), nil
 		return
 	}
-	sync.Attempts = c.attempts.countFailure(s, out.attempt, known)
-	sync.NextRetryAt = nil
+	s.attempt = s.failedAgain(out.attempt, known)
+	sync.Attempts, sync.NextRetryAt = s.attempt.count, nil
 	if limit := retryLimit(s.release); limit >= 0 && sync.Attempts > limit {
 		return
 	}
@@ -140,7 +119,7 @@ func (c *Controller) countAttempt(s *scope, out outcome) {
 		delay = min(delay, longestSoon)
 	}
 	due := s.now.Add(delay)
-	c.attempts.setDue(s.key, due)
+	s.attempt.due = due
 	sync.NextRetryAt = &metav1.Time{Time: due}
 	s.wakeIn(delay)
 }

@@ -34,6 +34,9 @@ type scope struct {
 	// request is the sync that was asked for and has not been handled yet. Set before the
 	// first step.
 	request request
+	// attempt is the last failed attempt that is remembered, nil when there is none. Set
+	// before the first step, and again at the end of the pass, which is when it is kept.
+	attempt *attempt
 
 	// cluster is the Release's target. Set by findCluster.
 	cluster *corev1alpha1.Cluster
