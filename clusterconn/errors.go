@@ -12,6 +12,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 )
 
 // Classes of errors, found with errors.Is. An error has at most one of them.
@@ -107,4 +109,23 @@ func failedOnTheWay(err error) bool {
 // invalidf makes an ErrInvalid. The arguments must not hold credentials.
 func invalidf(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrInvalid, fmt.Errorf(format, args...))
+}
+
+// Reason gives the reason of a condition that reports an error about a target, by the
+// error's class: corev1alpha1.ReasonTargetUnreachable and its like. It is empty for an
+// error without a class.
+func Reason(err error) string {
+	switch {
+	case errors.Is(err, ErrUnreachable):
+		return corev1alpha1.ReasonTargetUnreachable
+	case errors.Is(err, ErrUnauthenticated):
+		return corev1alpha1.ReasonAuthenticationFailed
+	case errors.Is(err, ErrForbidden):
+		return corev1alpha1.ReasonForbidden
+	case errors.Is(err, ErrInvalid) && apierrors.IsNotFound(err):
+		return corev1alpha1.ReasonSecretNotFound
+	case errors.Is(err, ErrInvalid):
+		return corev1alpha1.ReasonInvalidConfiguration
+	}
+	return ""
 }

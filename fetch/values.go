@@ -28,7 +28,7 @@ type Fetcher interface {
 // The error of an absent file is fs.ErrNotExist; others are those of Resolve and Fetch.
 // Every process that must find the same values for a Release reads them by this.
 func ReadFile(ctx context.Context, fetcher Fetcher, namespace string, source runtime.Object, ref corev1alpha1.ValuesReference, maxAge time.Duration) ([]byte, error) {
-	if suspended(source) {
+	if Suspended(source) {
 		return nil, fmt.Errorf("%s %s is suspended", ref.Kind, ref.Name)
 	}
 	artifact, err := firstOf(ctx, fetcher, Want{Namespace: namespace, Source: source, MaxAge: maxAge}, contents(ref))
@@ -42,9 +42,12 @@ func ReadFile(ctx context.Context, fetcher Fetcher, namespace string, source run
 	return content, nil
 }
 
-func suspended(source runtime.Object) bool {
+// Suspended tells whether nothing may be asked of a source of any of the three kinds.
+func Suspended(source runtime.Object) bool {
 	switch s := source.(type) {
 	case *sourcev1alpha1.GitRepository:
+		return s.Spec.Suspend
+	case *sourcev1alpha1.HelmRegistry:
 		return s.Spec.Suspend
 	case *sourcev1alpha1.OCIRegistry:
 		return s.Spec.Suspend

@@ -147,14 +147,8 @@ func Reason(err error) string {
 		return corev1alpha1.ReasonApplyConflict
 	case errors.As(err, &immutable):
 		return corev1alpha1.ReasonImmutableField
-	case errors.Is(err, clusterconn.ErrUnreachable):
-		return corev1alpha1.ReasonTargetUnreachable
-	case errors.Is(err, clusterconn.ErrUnauthenticated):
-		return corev1alpha1.ReasonAuthenticationFailed
-	case errors.Is(err, clusterconn.ErrForbidden):
-		return corev1alpha1.ReasonForbidden
-	case errors.Is(err, clusterconn.ErrInvalid):
-		return corev1alpha1.ReasonInvalidConfiguration
+	case clusterconn.Reason(err) != "":
+		return clusterconn.Reason(err)
 	case meta.IsNoMatchError(err):
 		return corev1alpha1.ReasonUnknownKind
 	}

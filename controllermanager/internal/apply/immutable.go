@@ -12,9 +12,9 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/render"
 )
 
 // refused finds out why the server called an existing object invalid, and replaces the
@@ -74,18 +74,10 @@ func saysImmutable(err error) bool {
 	})
 }
 
-// irreplaceable are the kinds whose deletion takes data or other people's objects along.
-var irreplaceable = map[schema.GroupKind]string{
-	namespaceKind:  "everything in it",
-	definitionKind: "every custom resource of its kind",
-	claimKind:      "its data",
-	volumeKind:     "its data",
-}
-
 // notReplaced gives the reason why the object is not deleted and created again, "" when
 // it may be.
 func (d *delivery) notReplaced(live *unstructured.Unstructured, obstacle error) string {
-	if lost, ok := irreplaceable[groupKind(live)]; ok {
+	if lost, ok := render.Irreplaceable(groupKind(live)); ok {
 		return "deleting it would delete " + lost + ", which convoy never does to change it: undo the change, or delete it by hand"
 	}
 	switch {

@@ -5,13 +5,10 @@ package manager
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 
 	"filippo.io/age"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -37,19 +34,11 @@ type Config struct {
 
 // NewConfig makes the clients of the host cluster.
 func NewConfig(o *options.Options) (*Config, error) {
-	restConfig, err := o.Process.RESTConfig(component)
+	host, err := o.Process.Connect(component)
 	if err != nil {
 		return nil, err
 	}
-	convoy, err := versioned.NewForConfig(restConfig)
-	if err != nil {
-		return nil, fmt.Errorf("client of the convoy API: %w", err)
-	}
-	kube, err := kubernetes.NewForConfig(process.BuiltIn(restConfig))
-	if err != nil {
-		return nil, fmt.Errorf("client of the host cluster: %w", err)
-	}
-	return &Config{options: o, rest: restConfig, convoy: convoy, kube: kube}, nil
+	return &Config{options: o, rest: host.REST, convoy: host.Convoy, kube: host.Kube}, nil
 }
 
 // CompletedConfig is a Config with all that must be asked or opened first.
@@ -62,8 +51,7 @@ type CompletedConfig struct {
 
 // Complete learns the installation's name and opens the render store.
 func (c *Config) Complete(ctx context.Context) (*CompletedConfig, error) {
-	completed := &CompletedConfig{Config: c, registry: prometheus.NewRegistry()}
-	completed.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	completed := &CompletedConfig{Config: c, registry: process.NewRegistry()}
 	var err error
 	if completed.installation, err = process.Installation(ctx, c.kube, c.options.Process.Installation); err != nil {
 		return nil, err
@@ -85,29 +73,13 @@ func openStore(ctx context.Context, o *options.RenderStore) (*store.Store, error
 		}
 		settings.Recipients = append(settings.Recipients, parsed)
 	}
-	for _, file := range o.IdentityFiles {
-		identities, err := readIdentities(file)
-		if err != nil {
-			return nil, fmt.Errorf("--render-store-identity-file: %w", err)
-		}
-		settings.Identities = append(settings.Identities, identities...)
+	var err error
+	if settings.Identities, err = store.ReadIdentities(o.IdentityFiles...); err != nil {
+		return nil, fmt.Errorf("--render-store-identity-file: %w", err)
 	}
 	opened, err := store.Open(ctx, o.URL, settings)
 	if err != nil {
 		return nil, fmt.Errorf("--render-store-url: %w", err)
 	}
 	return opened, nil
-}
-
-// readIdentities reads age identities; what is in the file shows in no error.
-func readIdentities(file string) ([]age.Identity, error) {
-	opened, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	identities, err := age.ParseIdentities(opened)
-	if err := errors.Join(err, opened.Close()); err != nil {
-		return nil, fmt.Errorf("%s holds no age identities", file)
-	}
-	return identities, nil
 }

@@ -101,19 +101,6 @@ func object[T Object](found T, err error) (Object, error) {
 	return found, nil
 }
 
-// Suspended tells whether nothing may be asked of the source.
-func Suspended(source Object) bool {
-	switch s := source.(type) {
-	case *sourcev1alpha1.GitRepository:
-		return s.Spec.Suspend
-	case *sourcev1alpha1.HelmRegistry:
-		return s.Spec.Suspend
-	case *sourcev1alpha1.OCIRegistry:
-		return s.Spec.Suspend
-	}
-	return false
-}
-
 // Conditions gives the conditions of a source.
 func Conditions(source Object) []metav1.Condition {
 	switch s := source.(type) {

@@ -97,7 +97,12 @@ func (s *stage) declare(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	objects, err := manifests.Parse(bytes.ReplaceAll(data, []byte("GIT_URL"), []byte(s.gitURL)))
+	return s.apply(ctx, bytes.ReplaceAll(data, []byte("GIT_URL"), []byte(s.gitURL)))
+}
+
+// apply applies YAML to the host cluster.
+func (s *stage) apply(ctx context.Context, yaml []byte) error {
+	objects, err := manifests.Parse(yaml)
 	if err != nil {
 		return err
 	}
@@ -122,19 +127,7 @@ func (s *stage) giveKubeconfig(ctx context.Context) error {
 ---
 {"apiVersion":"v1","kind":"Secret","metadata":{"name":"edge-kubeconfig","namespace":"demo"},"data":{"kubeconfig":%q}}`,
 		base64.StdEncoding.EncodeToString(data))
-	objects, err := manifests.Parse([]byte(secret))
-	if err != nil {
-		return err
-	}
-	config, err := s.env.Host.RESTConfig()
-	if err != nil {
-		return err
-	}
-	applier, err := manifests.NewApplier(config)
-	if err != nil {
-		return err
-	}
-	return applier.Apply(ctx, objects...)
+	return s.apply(ctx, []byte(secret))
 }
 
 // run executes kubectl against the cluster of the kubeconfig and returns what it printed.

@@ -18,7 +18,7 @@ import (
 	"kumodo.io/convoy/e2e/framework/process"
 )
 
-// Names of the processes, as Process takes them and as their logs are called.
+// Names of the processes, as their logs are called.
 const (
 	Etcd              = "etcd"
 	APIServer         = "kube-apiserver"
@@ -183,31 +183,6 @@ func (c *ControlPlane) Err() error {
 	}
 	return errors.Join(problems...)
 }
-
-// Process returns a component's process, for tests that kill it, or nil.
-func (c *ControlPlane) Process(name string) *process.Process {
-	for _, p := range c.processes {
-		if p.Name() == name {
-			return p
-		}
-	}
-	return nil
-}
-
-// Memory returns the resident memory of each process in bytes.
-func (c *ControlPlane) Memory() map[string]int64 {
-	memory := make(map[string]int64, len(c.processes))
-	for _, p := range c.processes {
-		memory[p.Name()] = p.Memory()
-	}
-	return memory
-}
-
-// Name returns the cluster's name.
-func (c *ControlPlane) Name() string { return c.options.Name }
-
-// Dir returns the cluster's folder.
-func (c *ControlPlane) Dir() string { return c.options.Dir }
 
 // URL returns the address of kube-apiserver.
 func (c *ControlPlane) URL() string { return fmt.Sprintf("https://127.0.0.1:%d", c.ports.apiServer) }

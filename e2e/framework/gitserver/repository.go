@@ -65,9 +65,6 @@ func Open(root, name string) *Repository {
 	return &Repository{name: name, dir: filepath.Join(root, name+".git")}
 }
 
-// Name returns the name with which the repository was created.
-func (r *Repository) Name() string { return r.name }
-
 // Dir returns the bare repository's folder.
 func (r *Repository) Dir() string { return r.dir }
 

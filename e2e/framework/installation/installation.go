@@ -175,15 +175,6 @@ func (i *Installation) startProcess(ctx context.Context, name string) error {
 // Process returns one of the three processes, for tests that stop or kill it.
 func (i *Installation) Process(name string) *process.Process { return i.processes[name] }
 
-// Memory is the resident memory of each process, in bytes.
-func (i *Installation) Memory() map[string]int64 {
-	memory := map[string]int64{}
-	for name, one := range i.processes {
-		memory[name] = one.Memory()
-	}
-	return memory
-}
-
 // Err returns what ended unexpectedly, or nil.
 func (i *Installation) Err() error {
 	for _, name := range order {

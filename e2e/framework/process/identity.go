@@ -45,21 +45,3 @@ func statIdentity(stat string) (string, error) {
 	}
 	return fields[start], nil
 }
-
-// residentMemory returns the resident memory of a process in bytes, or 0 where
-// it cannot be read.
-func residentMemory(pid int) int64 {
-	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-	if err != nil {
-		return 0
-	}
-	fields := strings.Fields(string(content))
-	if len(fields) < 2 {
-		return 0
-	}
-	pages, err := strconv.ParseInt(fields[1], 10, 64)
-	if err != nil {
-		return 0
-	}
-	return pages * int64(os.Getpagesize())
-}

@@ -179,9 +179,6 @@ func (p *Process) PID() int { return p.run().pid }
 // all runs.
 func (p *Process) LogFile() string { return logFile(p.command) }
 
-// Memory returns the resident memory in bytes, or 0 where it cannot be read.
-func (p *Process) Memory() int64 { return residentMemory(p.PID()) }
-
 func (p *Process) run() *run {
 	p.mu.Lock()
 	defer p.mu.Unlock()

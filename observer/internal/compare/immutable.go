@@ -10,19 +10,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/render"
 )
-
-// irreplaceable are the kinds that no sync deletes in order to change them.
-var irreplaceable = map[schema.GroupKind]bool{
-	{Kind: "Namespace"}:             true,
-	{Kind: "PersistentVolume"}:      true,
-	{Kind: "PersistentVolumeClaim"}: true,
-	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: true,
-}
 
 // refused is the outcome for a live object that the server calls invalid in its new form.
 // As there is no class of error for a field that cannot change, the server is asked whether
@@ -40,8 +32,9 @@ func (c *Comparer) refused(ctx context.Context, resource dynamic.ResourceInterfa
 	}
 	outcome.Changes = partial(live.Object, body.Object)
 	outcome.Message = "fields cannot be changed: " + causeFields(cause)
+	_, irreplaceable := render.Irreplaceable(body.GroupVersionKind().GroupKind())
 	switch {
-	case irreplaceable[body.GroupVersionKind().GroupKind()]:
+	case irreplaceable:
 		outcome.Message += "; an object of this kind is never replaced: undo the change, or delete it by hand"
 	case c.Release.Spec.Sync.Replace != corev1alpha1.ReplaceOnImmutable:
 		outcome.Message += "; undo the change, or have the object replaced with spec.sync.replace: onImmutable or a forced sync"

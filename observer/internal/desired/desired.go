@@ -142,11 +142,11 @@ func (r *Resolver) Current(ctx context.Context, release *corev1alpha1.Release, t
 	case pin.Render == "":
 		return r.At(ctx, release, target, pin.Revision)
 	}
-	stored, err := r.Stored(ctx, release, pinnedDigest(release))
+	stored, err := r.Stored(ctx, release, render.PinnedDigest(release))
 	if err != nil {
 		return nil, fmt.Errorf("spec.pin.render: %w", err)
 	}
-	return forLaterSync(stored), nil
+	return &Desired{Revision: stored.Revision, Result: stored.ForLaterSync()}, nil
 }
 
 // At returns what a sync would apply of one revision of the source; "" is what the
@@ -161,6 +161,20 @@ func (r *Resolver) At(ctx context.Context, release *corev1alpha1.Release, target
 		return nil, err
 	}
 	return &Desired{Revision: in.Artifact.Revision, Result: r.settled(ctx, release, result)}, nil
+}
+
+// settled gives what is desired when a render is not the same each time: what the same
+// inputs gave first, which the controller-manager stored.
+func (r *Resolver) settled(ctx context.Context, release *corev1alpha1.Release, made *render.Result) *render.Result {
+	first := release.Status.Render
+	if !made.GaveOtherwise(first) {
+		return made
+	}
+	stored, err := r.Stored(ctx, release, first.Digest)
+	if err != nil {
+		return made
+	}
+	return stored.Result
 }
 
 // input gathers what a revision is rendered of, as an installation.

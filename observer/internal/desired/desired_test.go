@@ -228,23 +228,6 @@ func TestCurrent(t *testing.T) {
 	}
 }
 
-func TestPinnedRendersHaveTheHooksOfLaterSyncs(t *testing.T) {
-	g := NewWithT(t)
-	names := func(hooks []render.Hook) []string {
-		var all []string
-		for _, hook := range hooks {
-			all = append(all, hook.Name)
-		}
-		return all
-	}
-	result := forLaterSync(&Desired{Result: &render.Result{
-		Hooks:      []render.Hook{{Name: "install", When: render.OnInstall}, {Name: "always", Weight: 5}},
-		OtherHooks: []render.Hook{{Name: "upgrade", When: render.OnUpgrade, Weight: 1}, {Name: "rollback", When: render.OnRollback}},
-	}})
-	g.Expect(names(result.Hooks)).To(Equal([]string{"upgrade", "always"}))
-	g.Expect(names(result.OtherHooks)).To(Equal([]string{"install", "rollback"}))
-}
-
 func TestRendersThatDifferEachTime(t *testing.T) {
 	random := func() fstest.MapFS {
 		c := chart("1")

@@ -5,13 +5,9 @@ package manager
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 
-	"filippo.io/age"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -37,19 +33,11 @@ type Config struct {
 
 // NewConfig makes the clients.
 func NewConfig(o *options.Options) (*Config, error) {
-	restConfig, err := o.Process.RESTConfig(component)
+	host, err := o.Process.Connect(component)
 	if err != nil {
 		return nil, err
 	}
-	convoy, err := versioned.NewForConfig(restConfig)
-	if err != nil {
-		return nil, err
-	}
-	kube, err := kubernetes.NewForConfig(process.BuiltIn(restConfig))
-	if err != nil {
-		return nil, err
-	}
-	return &Config{options: o, rest: restConfig, convoy: convoy, kube: kube}, nil
+	return &Config{options: o, rest: host.REST, convoy: host.Convoy, kube: host.Kube}, nil
 }
 
 // CompletedConfig is a Config with all that must be asked or opened first.
@@ -62,8 +50,7 @@ type CompletedConfig struct {
 
 // Complete learns the installation's name and opens the render store.
 func (c *Config) Complete(ctx context.Context) (*CompletedConfig, error) {
-	completed := &CompletedConfig{Config: c, registry: prometheus.NewRegistry()}
-	completed.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	completed := &CompletedConfig{Config: c, registry: process.NewRegistry()}
 	var err error
 	if completed.installation, err = process.Installation(ctx, c.kube, c.options.Process.Installation); err != nil {
 		return nil, err
@@ -72,30 +59,13 @@ func (c *Config) Complete(ctx context.Context) (*CompletedConfig, error) {
 	if content.RenderStoreURL == "" {
 		return completed, nil
 	}
-	identities, err := readIdentities(content.IdentityFiles)
+	identities, err := store.ReadIdentities(content.IdentityFiles...)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--render-store-identity-file: %w", err)
 	}
 	completed.store, err = store.Open(ctx, content.RenderStoreURL, store.Options{ReadOnly: true, Identities: identities})
 	if err != nil {
 		return nil, fmt.Errorf("--render-store-url: %w", err)
 	}
 	return completed, nil
-}
-
-// readIdentities reads age identities; what is in the files shows in no error.
-func readIdentities(files []string) ([]age.Identity, error) {
-	var identities []age.Identity
-	for _, file := range files {
-		opened, err := os.Open(file)
-		if err != nil {
-			return nil, fmt.Errorf("--render-store-identity-file: %w", err)
-		}
-		parsed, err := age.ParseIdentities(opened)
-		if err := errors.Join(err, opened.Close()); err != nil {
-			return nil, fmt.Errorf("--render-store-identity-file: %s holds no age identities", file)
-		}
-		identities = append(identities, parsed...)
-	}
-	return identities, nil
 }

@@ -6,6 +6,7 @@
 package observer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,21 +128,10 @@ func (h *Host) version(ctx context.Context, t *Target, key corev1alpha1.ObjectKe
 
 // targetReason gives the reason of a condition that reports an error about a target.
 func targetReason(err error) string {
-	switch {
-	case errors.Is(err, ErrNoCluster):
+	if errors.Is(err, ErrNoCluster) {
 		return corev1alpha1.ReasonClusterNotFound
-	case errors.Is(err, clusterconn.ErrUnreachable):
-		return corev1alpha1.ReasonTargetUnreachable
-	case errors.Is(err, clusterconn.ErrUnauthenticated):
-		return corev1alpha1.ReasonAuthenticationFailed
-	case errors.Is(err, clusterconn.ErrForbidden):
-		return corev1alpha1.ReasonForbidden
-	case errors.Is(err, clusterconn.ErrInvalid) && apierrors.IsNotFound(err):
-		return corev1alpha1.ReasonSecretNotFound
-	case errors.Is(err, clusterconn.ErrInvalid):
-		return corev1alpha1.ReasonInvalidConfiguration
 	}
-	return corev1alpha1.ReasonUnknown
+	return cmp.Or(clusterconn.Reason(err), corev1alpha1.ReasonUnknown)
 }
 
 func nameOf(object metav1.Object) types.NamespacedName {

@@ -107,17 +107,11 @@ func (c *Controller) open(ctx context.Context, s *scope) error {
 // targetReason gives the reason of a condition that reports an error of the connection to
 // a target.
 func targetReason(err error) string {
-	switch {
-	case errors.Is(err, clusterconn.ErrUnreachable):
-		return corev1alpha1.ReasonTargetUnreachable
-	case errors.Is(err, clusterconn.ErrUnauthenticated):
-		return corev1alpha1.ReasonAuthenticationFailed
-	case errors.Is(err, clusterconn.ErrForbidden):
-		return corev1alpha1.ReasonForbidden
-	case apierrors.IsNotFound(err):
+	if reason := clusterconn.Reason(err); reason != "" {
+		return reason
+	}
+	if apierrors.IsNotFound(err) {
 		return corev1alpha1.ReasonSecretNotFound
-	case errors.Is(err, clusterconn.ErrInvalid):
-		return corev1alpha1.ReasonInvalidConfiguration
 	}
 	return corev1alpha1.ReasonApplyFailed
 }

@@ -69,7 +69,7 @@ func (c *Controller) findSource(s *scope) outcome {
 	if err != nil {
 		return fail(corev1alpha1.ConditionSourceReady, corev1alpha1.ReasonFetchFailed, err)
 	}
-	if sources.Suspended(source) {
+	if fetch.Suspended(source) {
 		return wait(corev1alpha1.ConditionSourceReady, corev1alpha1.ReasonSourceSuspended,
 			fmt.Sprintf("%s is suspended: nothing is taken from it until its spec.suspend is false", reference))
 	}

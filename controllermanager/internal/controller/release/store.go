@@ -3,11 +3,9 @@
 package release
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/render"
@@ -38,7 +36,7 @@ func (c *Controller) loadPinned(ctx context.Context, s *scope) outcome {
 		return stuck(corev1alpha1.ConditionRendered, corev1alpha1.ReasonInvalidConfiguration,
 			"spec.pin.render needs a render store, and none is configured (--render-store-url): pin to a revision instead")
 	}
-	digest := pinnedDigest(s.release)
+	digest := render.PinnedDigest(s.release)
 	record, err := c.config.Renders.Get(ctx, s.key.Namespace, s.key.Name, digest)
 	if errors.Is(err, store.ErrNotFound) {
 		err = fmt.Errorf("the render store has no render %s of this Release: choose one from status.history: %w", digest, err)
@@ -46,39 +44,13 @@ func (c *Controller) loadPinned(ctx context.Context, s *scope) outcome {
 	if err != nil {
 		return fail(corev1alpha1.ConditionRendered, corev1alpha1.ReasonRenderFailed, err)
 	}
-	s.result, s.revision = forLaterSync(record.Result), record.Revision
+	s.result, s.revision = record.Result.ForLaterSync(), record.Revision
 	s.release.Status.Source = &corev1alpha1.SourceStatus{Revision: record.Revision}
 	return c.noteRender(s)
 }
 
-// forLaterSync gives a stored render with the hooks that run in a sync that is not the
-// first, whichever it was stored for.
-func forLaterSync(stored *render.Result) *render.Result {
-	result := *stored
-	result.Hooks, result.OtherHooks = nil, nil
-	for _, hook := range slices.Concat(stored.Hooks, stored.OtherHooks) {
-		if hook.When == render.Always || hook.When == render.OnUpgrade {
-			result.Hooks = append(result.Hooks, hook)
-		} else {
-			result.OtherHooks = append(result.OtherHooks, hook)
-		}
-	}
-	slices.SortStableFunc(result.Hooks, func(a, b render.Hook) int { return cmp.Compare(a.Weight, b.Weight) })
-	return &result
-}
-
 func (s *scope) pinnedRender() bool {
 	return s.release.Spec.Pin != nil && s.release.Spec.Pin.Render != ""
-}
-
-// pinnedDigest gives the digest of the render that a pin names, by digest or history id.
-func pinnedDigest(release *corev1alpha1.Release) string {
-	for _, entry := range release.Status.History {
-		if fmt.Sprint(entry.ID) == release.Spec.Pin.Render {
-			return entry.Render
-		}
-	}
-	return release.Spec.Pin.Render
 }
 
 // settled gives what is desired when a render is not the same each time: what the same
@@ -86,8 +58,7 @@ func pinnedDigest(release *corev1alpha1.Release) string {
 // the first render of a process counts.
 func (c *Controller) settled(ctx context.Context, s *scope, result *render.Result) (*render.Result, error) {
 	first := s.before.Render
-	if len(result.NonDeterministic) == 0 || c.config.Renders == nil ||
-		first == nil || first.Inputs != result.Inputs || first.Digest == result.Digest {
+	if c.config.Renders == nil || !result.GaveOtherwise(first) {
 		return result, nil
 	}
 	record, err := c.config.Renders.Get(ctx, s.key.Namespace, s.key.Name, first.Digest)
