@@ -11,8 +11,6 @@ var (
 	namespaceKind   = schema.GroupKind{Kind: "Namespace"}
 	secretKind      = schema.GroupKind{Kind: "Secret"}
 	serviceKind     = schema.GroupKind{Kind: "Service"}
-	volumeKind      = schema.GroupKind{Kind: "PersistentVolume"}
-	claimKind       = schema.GroupKind{Kind: "PersistentVolumeClaim"}
 	statefulSetKind = schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
 	clusterRoleKind = schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}
 	definitionKind  = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
