@@ -26,6 +26,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &corev1alpha1.AgentlessAccessApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AppliedStatus"):
 		return &corev1alpha1.AppliedStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Approval"):
+		return &corev1alpha1.ApprovalApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Cluster"):
 		return &corev1alpha1.ClusterApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClusterAuth"):

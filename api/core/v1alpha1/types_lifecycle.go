@@ -67,7 +67,9 @@ type LifecycleSpec struct {
 type Hook struct {
 	// name of the hook, unique in the Release.
 	Name string `json:"name"`
-	// on is the point at which the hook runs: preSync, postSync, syncFailed, preDelete, postDelete.
+	// on is the point at which the hook runs: preSync, postSync, syncFailed, preDelete,
+	// postDelete. In YAML the name of this field is quoted ("on": preSync): some readers take
+	// the bare word for the value true.
 	On HookPoint `json:"on"`
 	// template is the object, most often a Job.
 	Template runtime.RawExtension `json:"template"`
@@ -97,7 +99,7 @@ type LifecycleStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	Hooks []HookStatus `json:"hooks,omitempty"`
-	// gates are the approvals.
+	// gates are what the gates of the spec hold up, and the approvals.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -142,16 +144,25 @@ type HookStatus struct {
 	Message string `json:"message,omitempty"`
 }
 
-// GateStatus is an approval.
+// GateStatus is what a gate holds up or let through, and whether a person approved it. An
+// approval holds for one render: another one that takes its place waits for its own.
 type GateStatus struct {
-	// name of the gate.
+	// name of the gate, one of spec.lifecycle.gates.
 	Name string `json:"name"`
-	// approved by a person.
+	// revision of the source that the gate holds up or let through. Set by the controller.
+	// +optional
+	Revision string `json:"revision,omitempty"`
+	// render is the digest of the render that the gate holds up or let through. Set by the
+	// controller. An approval that names it is refused when another one waits by then; one
+	// that does not is for the one that waits when it arrives.
+	// +optional
+	Render string `json:"render,omitempty"`
+	// approved by a person, through the lifecycle subresource, while something waits.
 	Approved bool `json:"approved"`
-	// by whom.
+	// by whom. Set by the API server.
 	// +optional
 	By string `json:"by,omitempty"`
-	// at is when.
+	// at is when. Set by the API server.
 	// +optional
 	At *metav1.Time `json:"at,omitempty"`
 }

@@ -37,7 +37,8 @@ type ReleaseSpec struct {
 	// Defaults to the Release's own namespace.
 	// +optional
 	TargetNamespace string `json:"targetNamespace,omitempty"`
-	// createNamespace creates targetNamespace when it does not exist.
+	// createNamespace creates targetNamespace when it does not exist. The namespace stays when
+	// the Release is deleted.
 	// +optional
 	CreateNamespace bool `json:"createNamespace,omitempty"`
 	// serviceAccountName is a service account of targetNamespace in the target cluster; all
@@ -264,7 +265,8 @@ type Dependency struct {
 
 // Pin fixes a Release. Exactly one of revision and render is set.
 type Pin struct {
-	// revision of the source, in any form that status.source.revision takes.
+	// revision of the source as status.source.revision gives it, for example
+	// main@sha1:<40 hex digits> or 1.2.3@sha256:<64 hex digits>.
 	// +optional
 	Revision string `json:"revision,omitempty"`
 	// render is the digest of a stored render, or a history id.
@@ -411,9 +413,24 @@ type HistoryEntry struct {
 	Outcome HistoryOutcome `json:"outcome"`
 	// at is when the outcome was reached.
 	At metav1.Time `json:"at"`
+	// approvals are those that let it through its gates.
+	// +optional
+	// +listType=atomic
+	Approvals []Approval `json:"approvals,omitempty"`
 	// message says why, for people.
 	// +optional
 	Message string `json:"message,omitempty"`
+}
+
+// Approval is a person's consent to a render at a gate.
+type Approval struct {
+	// gate that was approved.
+	Gate string `json:"gate"`
+	// by whom.
+	By string `json:"by"`
+	// at is when.
+	// +optional
+	At *metav1.Time `json:"at,omitempty"`
 }
 
 // ObjectKey identifies an object of a target cluster. The version is not part of the

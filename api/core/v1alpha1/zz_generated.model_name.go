@@ -18,6 +18,11 @@ func (in AppliedStatus) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Approval) OpenAPIModelName() string {
+	return "io.kumodo.convoy.core.v1alpha1.Approval"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in Cluster) OpenAPIModelName() string {
 	return "io.kumodo.convoy.core.v1alpha1.Cluster"
 }

@@ -78,6 +78,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		version.Info{}.OpenAPIModelName():                               schema_k8sio_apimachinery_pkg_version_Info(ref),
 		v1alpha1.AgentlessAccess{}.OpenAPIModelName():                   schema_convoy_api_core_v1alpha1_AgentlessAccess(ref),
 		v1alpha1.AppliedStatus{}.OpenAPIModelName():                     schema_convoy_api_core_v1alpha1_AppliedStatus(ref),
+		v1alpha1.Approval{}.OpenAPIModelName():                          schema_convoy_api_core_v1alpha1_Approval(ref),
 		v1alpha1.Cluster{}.OpenAPIModelName():                           schema_convoy_api_core_v1alpha1_Cluster(ref),
 		v1alpha1.ClusterAuth{}.OpenAPIModelName():                       schema_convoy_api_core_v1alpha1_ClusterAuth(ref),
 		v1alpha1.ClusterList{}.OpenAPIModelName():                       schema_convoy_api_core_v1alpha1_ClusterList(ref),
@@ -2948,6 +2949,44 @@ func schema_convoy_api_core_v1alpha1_AppliedStatus(ref common.ReferenceCallback)
 	}
 }
 
+func schema_convoy_api_core_v1alpha1_Approval(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Approval is a person's consent to a render at a gate.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"gate": {
+						SchemaProps: spec.SchemaProps{
+							Description: "gate that was approved.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"by": {
+						SchemaProps: spec.SchemaProps{
+							Description: "by whom.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"at": {
+						SchemaProps: spec.SchemaProps{
+							Description: "at is when.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"gate", "by"},
+			},
+		},
+		Dependencies: []string{
+			v1.Time{}.OpenAPIModelName()},
+	}
+}
+
 func schema_convoy_api_core_v1alpha1_Cluster(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -3424,20 +3463,34 @@ func schema_convoy_api_core_v1alpha1_GateStatus(ref common.ReferenceCallback) co
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "GateStatus is an approval.",
+				Description: "GateStatus is what a gate holds up or let through, and whether a person approved it. An approval holds for one render: another one that takes its place waits for its own.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the gate.",
+							Description: "name of the gate, one of spec.lifecycle.gates.",
 							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"revision": {
+						SchemaProps: spec.SchemaProps{
+							Description: "revision of the source that the gate holds up or let through. Set by the controller.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"render": {
+						SchemaProps: spec.SchemaProps{
+							Description: "render is the digest of the render that the gate holds up or let through. Set by the controller. An approval that names it is refused when another one waits by then; one that does not is for the one that waits when it arrives.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"approved": {
 						SchemaProps: spec.SchemaProps{
-							Description: "approved by a person.",
+							Description: "approved by a person, through the lifecycle subresource, while something waits.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -3445,14 +3498,14 @@ func schema_convoy_api_core_v1alpha1_GateStatus(ref common.ReferenceCallback) co
 					},
 					"by": {
 						SchemaProps: spec.SchemaProps{
-							Description: "by whom.",
+							Description: "by whom. Set by the API server.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"at": {
 						SchemaProps: spec.SchemaProps{
-							Description: "at is when.",
+							Description: "at is when. Set by the API server.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -3815,6 +3868,24 @@ func schema_convoy_api_core_v1alpha1_HistoryEntry(ref common.ReferenceCallback) 
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
+					"approvals": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "approvals are those that let it through its gates.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.Approval{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
 							Description: "message says why, for people.",
@@ -3827,7 +3898,7 @@ func schema_convoy_api_core_v1alpha1_HistoryEntry(ref common.ReferenceCallback) 
 			},
 		},
 		Dependencies: []string{
-			v1.Time{}.OpenAPIModelName()},
+			v1.Time{}.OpenAPIModelName(), v1alpha1.Approval{}.OpenAPIModelName()},
 	}
 }
 
@@ -3868,7 +3939,7 @@ func schema_convoy_api_core_v1alpha1_Hook(ref common.ReferenceCallback) common.O
 					},
 					"on": {
 						SchemaProps: spec.SchemaProps{
-							Description: "on is the point at which the hook runs: preSync, postSync, syncFailed, preDelete, postDelete.\n\nPossible enum values:\n - `\"postDelete\"` runs after the objects of a deleted Release are gone.\n - `\"postSync\"` runs after the objects of a sync are applied and healthy.\n - `\"preDelete\"` runs before the objects of a deleted Release are removed.\n - `\"preSync\"` runs before the objects of a sync are applied.\n - `\"syncFailed\"` runs after a sync failed.",
+							Description: "on is the point at which the hook runs: preSync, postSync, syncFailed, preDelete, postDelete. In YAML the name of this field is quoted (\"on\": preSync): some readers take the bare word for the value true.\n\nPossible enum values:\n - `\"postDelete\"` runs after the objects of a deleted Release are gone.\n - `\"postSync\"` runs after the objects of a sync are applied and healthy.\n - `\"preDelete\"` runs before the objects of a deleted Release are removed.\n - `\"preSync\"` runs before the objects of a sync are applied.\n - `\"syncFailed\"` runs after a sync failed.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4348,7 +4419,7 @@ func schema_convoy_api_core_v1alpha1_LifecycleStatus(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "gates are the approvals.",
+							Description: "gates are what the gates of the spec hold up, and the approvals.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5080,7 +5151,7 @@ func schema_convoy_api_core_v1alpha1_Pin(ref common.ReferenceCallback) common.Op
 				Properties: map[string]spec.Schema{
 					"revision": {
 						SchemaProps: spec.SchemaProps{
-							Description: "revision of the source, in any form that status.source.revision takes.",
+							Description: "revision of the source as status.source.revision gives it, for example main@sha1:<40 hex digits> or 1.2.3@sha256:<64 hex digits>.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -5949,7 +6020,7 @@ func schema_convoy_api_core_v1alpha1_ReleaseSpec(ref common.ReferenceCallback) c
 					},
 					"createNamespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "createNamespace creates targetNamespace when it does not exist.",
+							Description: "createNamespace creates targetNamespace when it does not exist. The namespace stays when the Release is deleted.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},

@@ -185,6 +185,22 @@ func TestGatesAreSigned(t *testing.T) {
 			given: lifecycle(corev1alpha1.GateStatus{Name: "g", By: "bob", At: &at}),
 			want:  lifecycle(corev1alpha1.GateStatus{Name: "g"}),
 		},
+		{
+			name: "an approval is for what waits", old: lifecycle(corev1alpha1.GateStatus{Name: "g", Revision: "1", Render: "one"}),
+			given: lifecycle(corev1alpha1.GateStatus{Name: "g", Revision: "2", Approved: true}),
+			want:  lifecycle(corev1alpha1.GateStatus{Name: "g", Revision: "1", Render: "one", Approved: true, By: "alice", At: &today}),
+		},
+		{
+			name:  "a gate that is not named stays as it is",
+			old:   lifecycle(corev1alpha1.GateStatus{Name: "f", Render: "one", Approved: true, By: "bob", At: &at}, corev1alpha1.GateStatus{Name: "g", Render: "one"}),
+			given: lifecycle(corev1alpha1.GateStatus{Name: "g", Approved: true}),
+			want: lifecycle(corev1alpha1.GateStatus{Name: "g", Render: "one", Approved: true, By: "alice", At: &today},
+				corev1alpha1.GateStatus{Name: "f", Render: "one", Approved: true, By: "bob", At: &at}),
+		},
+		{
+			name: "gates stay when the whole is taken away", old: lifecycle(signed),
+			want: lifecycle(signed),
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -193,6 +209,41 @@ func TestGatesAreSigned(t *testing.T) {
 			ctx := genericapirequest.WithUser(context.Background(), &user.DefaultInfo{Name: "alice"})
 			lifecyclePart(testingclock.NewFakePassiveClock(now)).Finish(ctx, given, old)
 			g.Expect(given.Status.Lifecycle).To(BeComparableTo(test.want))
+		})
+	}
+}
+
+func TestOnlyWhatWaitsIsApproved(t *testing.T) {
+	waiting := corev1alpha1.GateStatus{Name: "qa", Revision: "main@2", Render: "two"}
+	for _, test := range []struct {
+		name  string
+		old   []corev1alpha1.GateStatus
+		given corev1alpha1.GateStatus
+		want  string // in the error; none when empty
+	}{
+		{name: "what waits", old: []corev1alpha1.GateStatus{waiting}, given: corev1alpha1.GateStatus{Name: "qa", Approved: true}},
+		{name: "what waits, by name", old: []corev1alpha1.GateStatus{waiting}, given: corev1alpha1.GateStatus{Name: "qa", Render: "two", Approved: true}},
+		{name: "what waited before", old: []corev1alpha1.GateStatus{waiting}, given: corev1alpha1.GateStatus{Name: "qa", Render: "one", Approved: true},
+			want: "is not what waits at gate qa: that is two of main@2"},
+		{name: "ahead of time", given: corev1alpha1.GateStatus{Name: "qa", Approved: true}, want: "nothing waits at gate qa"},
+		{name: "ahead of time, by name", given: corev1alpha1.GateStatus{Name: "qa", Render: "one", Approved: true}, want: "nothing waits at gate qa"},
+		{name: "another gate", given: corev1alpha1.GateStatus{Name: "qq", Approved: true}, want: `"qq": is no gate of this Release: spec.lifecycle.gates has qa`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			old := release("web")
+			old.Spec.Lifecycle = &corev1alpha1.LifecycleSpec{Gates: []corev1alpha1.Gate{{Name: "qa", Before: "sync"}}}
+			given := old.DeepCopy()
+			old.Status.Lifecycle = &corev1alpha1.LifecycleStatus{Gates: test.old}
+			given.Status.Lifecycle = &corev1alpha1.LifecycleStatus{Gates: []corev1alpha1.GateStatus{test.given}}
+			part := lifecyclePart(testingclock.NewFakePassiveClock(now))
+			part.Finish(context.Background(), given, old)
+			errs := part.Validate(given, old)
+			if test.want == "" {
+				g.Expect(errs).To(BeEmpty())
+				return
+			}
+			g.Expect(errs.ToAggregate()).To(MatchError(ContainSubstring(test.want)))
 		})
 	}
 }

@@ -54,6 +54,9 @@ type Part[P Object] struct {
 	// Finish completes the field with what is the server's to say, after it was taken from
 	// the request; nil when there is nothing.
 	Finish func(ctx context.Context, obj, old P)
+	// Validate checks what the request made of the field, besides what is checked of the
+	// whole object; nil when there is nothing.
+	Validate func(obj, old P) field.ErrorList
 	// InStatus is true for a field of the status.
 	InStatus bool
 }
@@ -84,10 +87,14 @@ func (s PartStrategy[P]) PrepareForUpdate(ctx context.Context, obj, old runtime.
 
 // ValidateUpdate checks the object as a whole if a part of its spec changed, else its status.
 func (s PartStrategy[P]) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
-	if s.part.InStatus {
-		return s.kind.ValidateStatus(obj.(P))
+	var errs field.ErrorList
+	if s.part.Validate != nil {
+		errs = s.part.Validate(obj.(P), old.(P))
 	}
-	return s.Strategy.ValidateUpdate(ctx, obj, old)
+	if s.part.InStatus {
+		return append(errs, s.kind.ValidateStatus(obj.(P))...)
+	}
+	return append(errs, s.Strategy.ValidateUpdate(ctx, obj, old)...)
 }
 
 // WarningsOnUpdate has nothing to say: warnings about the rest of the object are not for

@@ -11,15 +11,22 @@ import (
 // GateStatusApplyConfiguration represents a declarative configuration of the GateStatus type for use
 // with apply.
 //
-// GateStatus is an approval.
+// GateStatus is what a gate holds up or let through, and whether a person approved it. An
+// approval holds for one render: another one that takes its place waits for its own.
 type GateStatusApplyConfiguration struct {
-	// name of the gate.
+	// name of the gate, one of spec.lifecycle.gates.
 	Name *string `json:"name,omitempty"`
-	// approved by a person.
+	// revision of the source that the gate holds up or let through. Set by the controller.
+	Revision *string `json:"revision,omitempty"`
+	// render is the digest of the render that the gate holds up or let through. Set by the
+	// controller. An approval that names it is refused when another one waits by then; one
+	// that does not is for the one that waits when it arrives.
+	Render *string `json:"render,omitempty"`
+	// approved by a person, through the lifecycle subresource, while something waits.
 	Approved *bool `json:"approved,omitempty"`
-	// by whom.
+	// by whom. Set by the API server.
 	By *string `json:"by,omitempty"`
-	// at is when.
+	// at is when. Set by the API server.
 	At *v1.Time `json:"at,omitempty"`
 }
 
@@ -34,6 +41,22 @@ func GateStatus() *GateStatusApplyConfiguration {
 // If called multiple times, the Name field is set to the value of the last call.
 func (b *GateStatusApplyConfiguration) WithName(value string) *GateStatusApplyConfiguration {
 	b.Name = &value
+	return b
+}
+
+// WithRevision sets the Revision field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Revision field is set to the value of the last call.
+func (b *GateStatusApplyConfiguration) WithRevision(value string) *GateStatusApplyConfiguration {
+	b.Revision = &value
+	return b
+}
+
+// WithRender sets the Render field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Render field is set to the value of the last call.
+func (b *GateStatusApplyConfiguration) WithRender(value string) *GateStatusApplyConfiguration {
+	b.Render = &value
 	return b
 }
 

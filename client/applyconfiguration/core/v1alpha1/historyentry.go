@@ -24,6 +24,8 @@ type HistoryEntryApplyConfiguration struct {
 	Outcome *corev1alpha1.HistoryOutcome `json:"outcome,omitempty"`
 	// at is when the outcome was reached.
 	At *v1.Time `json:"at,omitempty"`
+	// approvals are those that let it through its gates.
+	Approvals []ApprovalApplyConfiguration `json:"approvals,omitempty"`
 	// message says why, for people.
 	Message *string `json:"message,omitempty"`
 }
@@ -71,6 +73,19 @@ func (b *HistoryEntryApplyConfiguration) WithOutcome(value corev1alpha1.HistoryO
 // If called multiple times, the At field is set to the value of the last call.
 func (b *HistoryEntryApplyConfiguration) WithAt(value v1.Time) *HistoryEntryApplyConfiguration {
 	b.At = &value
+	return b
+}
+
+// WithApprovals adds the given value to the Approvals field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Approvals field.
+func (b *HistoryEntryApplyConfiguration) WithApprovals(values ...*ApprovalApplyConfiguration) *HistoryEntryApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithApprovals")
+		}
+		b.Approvals = append(b.Approvals, *values[i])
+	}
 	return b
 }
 

@@ -17,7 +17,9 @@ import (
 type HookApplyConfiguration struct {
 	// name of the hook, unique in the Release.
 	Name *string `json:"name,omitempty"`
-	// on is the point at which the hook runs: preSync, postSync, syncFailed, preDelete, postDelete.
+	// on is the point at which the hook runs: preSync, postSync, syncFailed, preDelete,
+	// postDelete. In YAML the name of this field is quoted ("on": preSync): some readers take
+	// the bare word for the value true.
 	On *corev1alpha1.HookPoint `json:"on,omitempty"`
 	// template is the object, most often a Job.
 	Template *runtime.RawExtension `json:"template,omitempty"`

@@ -11,7 +11,7 @@ package v1alpha1
 type LifecycleStatusApplyConfiguration struct {
 	// hooks are the runs of hooks of the present or last sync.
 	Hooks []HookStatusApplyConfiguration `json:"hooks,omitempty"`
-	// gates are the approvals.
+	// gates are what the gates of the spec hold up, and the approvals.
 	Gates []GateStatusApplyConfiguration `json:"gates,omitempty"`
 }
 

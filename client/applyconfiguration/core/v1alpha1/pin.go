@@ -9,7 +9,8 @@ package v1alpha1
 //
 // Pin fixes a Release. Exactly one of revision and render is set.
 type PinApplyConfiguration struct {
-	// revision of the source, in any form that status.source.revision takes.
+	// revision of the source as status.source.revision gives it, for example
+	// main@sha1:<40 hex digits> or 1.2.3@sha256:<64 hex digits>.
 	Revision *string `json:"revision,omitempty"`
 	// render is the digest of a stored render, or a history id.
 	Render *string `json:"render,omitempty"`

@@ -21,7 +21,8 @@ type ReleaseSpecApplyConfiguration struct {
 	// targetNamespace is the namespace in the target cluster for objects that name none.
 	// Defaults to the Release's own namespace.
 	TargetNamespace *string `json:"targetNamespace,omitempty"`
-	// createNamespace creates targetNamespace when it does not exist.
+	// createNamespace creates targetNamespace when it does not exist. The namespace stays when
+	// the Release is deleted.
 	CreateNamespace *bool `json:"createNamespace,omitempty"`
 	// serviceAccountName is a service account of targetNamespace in the target cluster; all
 	// requests of this Release to that cluster are made as it.

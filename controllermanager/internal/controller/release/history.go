@@ -17,7 +17,7 @@ func (s *scope) recordApplied() {
 // recordFailure puts the scope's render on top of the history as one that could not be
 // applied. What is applied already and could not be applied again keeps its outcome.
 func (s *scope) recordFailure(message string) {
-	if s.result == nil || s.applied().Render == s.result.Digest {
+	if s.result == nil || !s.fresh() {
 		return
 	}
 	s.putHistory(corev1alpha1.OutcomeFailed, message)
@@ -28,12 +28,13 @@ func (s *scope) recordFailure(message string) {
 func (s *scope) putHistory(result corev1alpha1.HistoryOutcome, message string) {
 	status := &s.release.Status
 	if newest := newestEntry(status.History); newest != nil && newest.Render == s.result.Digest {
+		newest.Approvals = s.approvals()
 		s.setOutcome(newest, result, message)
 		return
 	}
 	entry := corev1alpha1.HistoryEntry{
 		ID: 1, Revision: s.revision, Render: s.result.Digest, Outcome: result,
-		At: metav1.NewTime(s.now), Message: shorten(message),
+		At: metav1.NewTime(s.now), Approvals: s.approvals(), Message: shorten(message),
 	}
 	if newest := newestEntry(status.History); newest != nil {
 		entry.ID = newest.ID + 1

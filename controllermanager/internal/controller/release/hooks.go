@@ -59,7 +59,7 @@ func (s *scope) hooksBegan(point corev1alpha1.HookPoint) bool {
 // runsHooks tells whether the hooks of a point run in this pass: those of a sync do unless
 // it brings nothing new, such as a correction of drift.
 func (s *scope) runsHooks(point corev1alpha1.HookPoint) bool {
-	return deletes(point) || s.applied().Render != s.result.Digest || s.request.force != ""
+	return deletes(point) || s.fresh() || s.request.force != ""
 }
 
 func deletes(point corev1alpha1.HookPoint) bool {

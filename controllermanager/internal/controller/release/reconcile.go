@@ -40,6 +40,8 @@ func (c *Controller) deliverSteps() []step {
 		{"artifact", c.fetchArtifact, ""},
 		{"connect", c.connect, ""},
 		{"render", c.renderObjects, ""},
+		{"revive inventory", c.reviveInventory, ""},
+		{"hold", c.holdAtGates, ""},
 		{"decide", c.decide, ""},
 		{"gates", c.awaitGates, ""},
 		{"validate", c.validate, attemptSync},
@@ -159,6 +161,7 @@ func (c *Controller) conclude(ctx context.Context, s *scope, out outcome) {
 	}
 	s.summarize(out)
 	if out.kind == fails {
+		c.noticeTrouble(s, out.err)
 		verbosity := 0
 		if s.before.Sync != nil && s.before.Sync.LastError == s.sync().LastError {
 			verbosity = 2 // it was logged when it began

@@ -18,7 +18,7 @@ import (
 // handled.
 func (c *Controller) record(_ context.Context, s *scope) outcome {
 	before := s.applied()
-	fresh := before.Render != s.result.Digest
+	fresh := s.fresh()
 	applied := corev1alpha1.AppliedStatus{
 		Revision: s.revision, Render: s.result.Digest, Generation: s.release.Generation,
 		At: before.At, Objects: int32(len(s.result.Objects)), DeleteHooks: deleteHooks(s.result),
@@ -31,18 +31,30 @@ func (c *Controller) record(_ context.Context, s *scope) outcome {
 	wholeInOnePass := s.sync().StartedAt.Time.Equal(s.now)
 	s.sync().StartedAt = nil
 	if fresh {
-		s.consumeApprovals()
 		s.dropOldHooks()
 		s.recordApplied()
 	}
 	if s.changes.sent()+s.changes.pruned > 0 || fresh {
-		s.notices = append(s.notices, notice{reason: corev1alpha1.ReasonApplied, message: s.appliedNotice(wholeInOnePass)})
+		message := s.appliedNotice(wholeInOnePass)
+		if fresh {
+			message += approvedBy(s.approvals())
+		}
+		s.notices = append(s.notices, notice{reason: corev1alpha1.ReasonApplied, message: message})
 	}
 	message := appliedMessage(applied)
 	if len(s.pruning) > 0 {
 		message += "; waiting for the deletion of " + listed(s.pruning, ", ")
 	}
 	return complete(message)
+}
+
+// approvedBy names who approved, for people.
+func approvedBy(approvals []corev1alpha1.Approval) string {
+	var text strings.Builder
+	for _, approval := range approvals {
+		fmt.Fprintf(&text, "; gate %s approved by %s", approval.Gate, approval.By)
+	}
+	return text.String()
 }
 
 // deleteHooks counts the hooks that run around a deletion.

@@ -4,6 +4,7 @@ package release
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -186,13 +187,73 @@ func TestGates(t *testing.T) {
 	w.Expect(w.target.takeCalls()).To(BeEmpty())
 	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("True WaitingForGate"))
 	w.Expect(w.release().Status.Sync.BlockedBy).To(Equal([]string{"gate qa"}))
+	w.Expect(w.release().Status.Lifecycle.Gates).To(ConsistOf(
+		corev1alpha1.GateStatus{Name: "qa", Revision: "main@2", Render: "render of main@2"}), "what waits is told")
 
-	w.set("app", w.release().Status.Conditions, func(r *corev1alpha1.Release) {
-		r.Status.Lifecycle = &corev1alpha1.LifecycleStatus{Gates: []corev1alpha1.GateStatus{{Name: "qa", Approved: true, By: "eve"}}}
-	})
+	w.approve("qa")
 	w.pass()
 	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply a"}))
-	w.Expect(w.release().Status.Lifecycle.Gates).To(ConsistOf(corev1alpha1.GateStatus{Name: "qa"}), "an approval is for one sync")
+	approved := corev1alpha1.GateStatus{Name: "qa", Revision: "main@2", Render: "render of main@2", Approved: true, By: "eve"}
+	w.Expect(w.release().Status.Lifecycle.Gates).To(ConsistOf(approved), "who approved what is applied stays known")
+	w.Expect(w.release().Status.History[0].Approvals).To(ConsistOf(corev1alpha1.Approval{Gate: "qa", By: "eve"}))
+	w.pass()
+	w.Expect(w.release().Status.Lifecycle.Gates).To(ConsistOf(approved))
+
+	w.source.offers("main@3", objectOf("ConfigMap", "a", 0, "a3"))
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(BeEmpty(), "an approval is for one render")
+	w.Expect(w.release().Status.Lifecycle.Gates).To(ConsistOf(
+		corev1alpha1.GateStatus{Name: "qa", Revision: "main@3", Render: "render of main@3"}))
+}
+
+// approve approves gates as a person does.
+func (w *world) approve(gates ...string) {
+	w.set("app", w.release().Status.Conditions, func(r *corev1alpha1.Release) {
+		for i := range r.Status.Lifecycle.Gates {
+			if gate := &r.Status.Lifecycle.Gates[i]; slices.Contains(gates, gate.Name) {
+				gate.Approved, gate.By = true, "eve"
+			}
+		}
+	})
+}
+
+func TestApprovalGivesWayToAnotherRender(t *testing.T) {
+	gated := func(r *corev1alpha1.Release) {
+		manual(r)
+		r.Spec.Lifecycle = &corev1alpha1.LifecycleSpec{Gates: []corev1alpha1.Gate{{Name: "qa", Before: "sync"}, {Name: "security", Before: "sync"}}}
+	}
+	w := newWorld(t, newRelease(gated))
+	w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1"))
+	w.pass()
+	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("False WaitingForSync"))
+	w.Expect(w.release().Status.Lifecycle.Gates).To(HaveLen(2), "they can be approved before a sync is requested")
+	w.approve("qa", "security")
+	w.pass()
+
+	w.source.offers("main@2", objectOf("ConfigMap", "a", 0, "a2"))
+	w.requestSync("2026-03-01T10:00:00Z")
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(BeEmpty())
+	w.Expect(w.release().Status.Sync.BlockedBy).To(Equal([]string{"gate qa", "gate security"}))
+	w.Expect(w.events()).To(ContainElement(ContainSubstring("the approval of gate qa by eve was for main@1")))
+
+	w.approve("qa")
+	w.pass()
+	w.Expect(w.release().Status.Sync.BlockedBy).To(Equal([]string{"gate security"}))
+	w.approve("security")
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply a"}))
+
+	w.change(func(r *corev1alpha1.Release) { r.Spec.Lifecycle.Gates = r.Spec.Lifecycle.Gates[:1] })
+	w.pass()
+	w.Expect(w.release().Status.Lifecycle.Gates).To(ConsistOf(HaveField("Name", "qa")), "a gate that left the spec leaves the status")
+
+	w.source.offers("main@3", objectOf("ConfigMap", "a", 0, "a3"))
+	w.pass()
+	w.source.revision = "main@2"
+	w.pass()
+	w.Expect(w.release().Status.Lifecycle.Gates).To(BeEmpty(), "nothing waits any more")
+	w.Expect(w.release().Status.History[0].Approvals).To(HaveLen(2))
 }
 
 func TestWindows(t *testing.T) {
