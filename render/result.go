@@ -3,6 +3,8 @@
 package render
 
 import (
+	"fmt"
+
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -106,6 +108,20 @@ func Mark(obj *unstructured.Unstructured, installation, namespace, name string) 
 	}
 	annotations[corev1alpha1.AnnotationRelease] = corev1alpha1.ReleaseAnnotationValue(installation, namespace, name)
 	obj.SetAnnotations(annotations)
+}
+
+// OwnerName names the owner that the annotation corev1alpha1.AnnotationRelease gives, as
+// people of an installation know it: "Release <namespace>/<name>", and whose it is when it
+// is another installation's.
+func OwnerName(annotation, installation string) string {
+	from, namespace, name, ok := corev1alpha1.ParseReleaseAnnotation(annotation)
+	switch {
+	case !ok:
+		return fmt.Sprintf("Release %q", annotation)
+	case from == installation:
+		return fmt.Sprintf("Release %s/%s", namespace, name)
+	}
+	return fmt.Sprintf("Release %s/%s of another convoy (installation %s)", namespace, name, from)
 }
 
 // Selects tells whether a selector means an object, as in mutations. A selector that cannot

@@ -114,7 +114,7 @@ func (d *delivery) sendRead(ctx context.Context) (*unstructured.Unstructured, Ac
 // free tells whether this Release may write to the object.
 func (d *delivery) free(live *unstructured.Unstructured) error {
 	if owner := live.GetAnnotations()[corev1alpha1.AnnotationRelease]; owner != "" && owner != d.owner {
-		return &OwnershipError{Owner: owner}
+		return &OwnershipError{Owner: owner, Installation: d.options.Installation}
 	}
 	return terminating(live)
 }

@@ -14,16 +14,20 @@ import (
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/clusterconn"
+	"kumodo.io/convoy/render"
 )
 
 // OwnershipError says that another Release owns the object. Nothing was written.
 type OwnershipError struct {
 	// Owner is "<installation>/<namespace>/<name>" of the other Release.
 	Owner string
+	// Installation is that of the Release that was to be applied.
+	Installation string
 }
 
 func (e *OwnershipError) Error() string {
-	return fmt.Sprintf("belongs to Release %s: take it out of one of the two Releases; one that is deleted with deletionPolicy orphan gives its objects up", e.Owner)
+	return fmt.Sprintf("belongs to %s: take it out of one of the two Releases; one that is deleted with deletionPolicy orphan gives its objects up",
+		render.OwnerName(e.Owner, e.Installation))
 }
 
 // FieldConflict is a field that another manager owns.

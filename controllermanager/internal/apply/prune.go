@@ -17,6 +17,7 @@ import (
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/controllermanager/internal/inventory"
+	"kumodo.io/convoy/render"
 )
 
 // helmPolicy is Helm's annotation that keeps an object, with the value helmKeep.
@@ -161,7 +162,7 @@ func (a *Applier) notOurs(e corev1alpha1.InventoryEntry, live *unstructured.Unst
 	case owner == a.owner:
 		return ""
 	case owner != "":
-		return "is owned by Release " + owner + " now"
+		return "is owned by " + render.OwnerName(owner, a.options.Installation) + " now"
 	case e.UID == "":
 		return "was there before, and was never taken over"
 	}

@@ -49,7 +49,7 @@ func TestPrune(t *testing.T) {
 		{"another Release's now", func(t *testing.T, s *apiServer, e *corev1alpha1.InventoryEntry) {
 			applier(s, release()).Orphan(context.Background(), []corev1alpha1.InventoryEntry{*e})
 			apply1(t, asOther(s), settings("{k: other}"))
-		}, false, true, "is owned by Release home/team/other now", "get " + settingsPath},
+		}, false, true, "is owned by Release team/other now", "get " + settingsPath},
 		{"marks taken off by hand", func(_ *testing.T, s *apiServer, _ *corev1alpha1.InventoryEntry) {
 			s.change(settingsPath, func(o *unstructured.Unstructured) { o.SetAnnotations(nil) })
 		}, false, true, "not marked as this Release's any more", "get " + settingsPath},

@@ -116,10 +116,13 @@ func targetReason(err error) string {
 	return corev1alpha1.ReasonApplyFailed
 }
 
-// noticeUnreachable has the cluster looked at when it did not answer, so that the circuit
-// breaker opens, and closes again, without waiting for the next regular look.
-func (c *Controller) noticeUnreachable(s *scope, err error) {
-	if errors.Is(err, clusterconn.ErrUnreachable) && c.config.Probe != nil {
-		c.config.Probe(types.NamespacedName{Namespace: s.cluster.Namespace, Name: s.cluster.Name})
+// noticeTrouble has the cluster looked at when a pass failed because it did not answer, did
+// not accept the credentials or cannot be connected to any more: its condition tells, and
+// the circuit breaker opens, and closes again, without waiting for the next regular look.
+// What an identity of a Release may not do says nothing of the cluster.
+func (c *Controller) noticeTrouble(s *scope, err error) {
+	if s.cluster == nil || c.config.Probe == nil || errors.Is(err, clusterconn.ErrForbidden) || clusterconn.Reason(err) == "" {
+		return
 	}
+	c.config.Probe(types.NamespacedName{Namespace: s.cluster.Namespace, Name: s.cluster.Name})
 }

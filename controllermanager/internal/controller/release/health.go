@@ -82,10 +82,13 @@ func (c *Controller) judgeHealth(s *scope) {
 // health gives what the condition Healthy says.
 func (s *scope) health() (metav1.ConditionStatus, string, string) {
 	var applied []corev1alpha1.InventoryEntry
+	others := 0
 	for _, entry := range s.objectEntries() {
-		if entry.Digest != "" { // without one it is not applied yet, or about to be pruned
-			applied = append(applied, entry)
+		if entry.Digest == "" { // not applied as desired yet, or about to be pruned
+			others++
+			continue
 		}
+		applied = append(applied, entry)
 	}
 	if len(applied) == 0 {
 		if len(s.objectEntries()) > 0 || s.inventory == nil && s.applied().Objects > 0 {
@@ -97,7 +100,11 @@ func (s *scope) health() (metav1.ConditionStatus, string, string) {
 		return metav1.ConditionUnknown, corev1alpha1.ReasonProgressing,
 			fmt.Sprintf("waiting for convoy-observer to judge %s", count(len(applied), "object"))
 	}
-	return s.verdictOn(applied)
+	status, reason, message := s.verdictOn(applied)
+	if others > 0 {
+		message += fmt.Sprintf("; %s not as desired yet and not judged", isAre(others, "object"))
+	}
+	return status, reason, message
 }
 
 func (s *scope) verdictOn(applied []corev1alpha1.InventoryEntry) (metav1.ConditionStatus, string, string) {

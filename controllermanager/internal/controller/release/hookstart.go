@@ -54,7 +54,6 @@ func (c *Controller) hookNotStarted(ctx context.Context, s *scope, hook render.H
 	if err := c.takeBack(ctx, s, []apply.Result{result}); err != nil {
 		return abort(err)
 	}
-	c.noticeUnreachable(s, result.Err)
 	out := fail(corev1alpha1.ConditionApplied, apply.Reason(result.Err), fmt.Errorf("%s: %w", hookText(hook, ""), result.Err))
 	out.soon = apply.Retryable(result.Err)
 	return out
@@ -108,7 +107,6 @@ func (c *Controller) clearWay(ctx context.Context, s *scope, hook render.Hook) (
 	}
 	adopted, err := c.madeForRun(ctx, s, hook)
 	if err != nil {
-		c.noticeUnreachable(s, err)
 		return false, fail(corev1alpha1.ConditionApplied, apply.Reason(err), fmt.Errorf("%s: %w", hookText(hook, ""), err))
 	}
 	if adopted {

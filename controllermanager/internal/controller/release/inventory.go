@@ -34,11 +34,6 @@ func (c *Controller) newestInventory(release *corev1alpha1.Release) *corev1alpha
 // gone, but has a finalizer of its own: deleted with its namespace, by hand, or before its
 // owner, it still tells what is to be removed.
 func (c *Controller) writeEntries(ctx context.Context, s *scope, entries []corev1alpha1.InventoryEntry, mark string) error {
-	if s.inventory != nil && !s.inventory.DeletionTimestamp.IsZero() && s.release.DeletionTimestamp.IsZero() {
-		if err := c.dropInventory(ctx, s); err != nil {
-			return err
-		}
-	}
 	if s.inventory == nil {
 		return c.createInventory(ctx, s, entries, mark)
 	}
@@ -55,6 +50,24 @@ func (c *Controller) writeEntries(ctx context.Context, s *scope, entries []corev
 	s.inventory = written
 	c.latestInventories.wrote(written)
 	return nil
+}
+
+// reviveInventory makes an inventory anew that was deleted while its Release was not. Until
+// then it is of use as it is: its finalizer keeps it. It is not made anew before every entry
+// is one of the render's, as applied: should the process die in between, the next sync
+// brings the same entries, and nothing is lost of.
+func (c *Controller) reviveInventory(ctx context.Context, s *scope) outcome {
+	if s.inventory == nil || s.inventory.DeletionTimestamp.IsZero() || len(s.unapplied())+len(s.stale()) > 0 {
+		return next()
+	}
+	entries, mark := s.entries(), s.inventory.Annotations[annotationRequest]
+	if err := c.dropInventory(ctx, s); err != nil {
+		return abort(err)
+	}
+	if err := c.createInventory(ctx, s, entries, mark); err != nil {
+		return abort(err)
+	}
+	return next()
 }
 
 func (c *Controller) createInventory(ctx context.Context, s *scope, entries []corev1alpha1.InventoryEntry, mark string) error {

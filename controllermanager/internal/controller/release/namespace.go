@@ -30,7 +30,6 @@ func (c *Controller) createNamespace(ctx context.Context, s *scope) outcome {
 	}
 	if err := ensureNamespace(ctx, s.target, name); err != nil {
 		err = fmt.Errorf("creating namespace %s on the target: %w", name, clusterconn.Classify(err))
-		c.noticeUnreachable(s, err)
 		return fail(corev1alpha1.ConditionApplied, targetReason(err), err)
 	}
 	return next()

@@ -5,10 +5,12 @@ package release
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -173,6 +175,49 @@ func TestPassingFailureIsRetriedSoonAndIsNoRejection(t *testing.T) {
 	w.Expect(w.probed).NotTo(BeEmpty(), "the cluster is looked at")
 }
 
+func TestClusterIsLookedAtWhenItIsTheTrouble(t *testing.T) {
+	missing := fmt.Errorf("%w: %w", clusterconn.ErrInvalid, apierrors.NewNotFound(corev1.Resource("secrets"), "kubeconfig"))
+	for _, test := range []struct {
+		name   string
+		given  error
+		want   string
+		probed bool
+	}{
+		{"it does not answer", clusterconn.ErrUnreachable, "False TargetUnreachable", true},
+		{"it does not accept the credentials", clusterconn.ErrUnauthenticated, "False AuthenticationFailed", true},
+		{"its Secret is gone", missing, "False SecretNotFound", true},
+		{"its kubeconfig is broken", clusterconn.ErrInvalid, "False InvalidConfiguration", true},
+		{"the Release's identity may not", clusterconn.ErrForbidden, "False Forbidden", false},
+		{"the object is not accepted", apierrors.NewBadRequest("no"), "False ApplyFailed", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, newRelease())
+			w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1"))
+			w.target.failures["a"] = test.given
+			w.pass()
+			w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal(test.want))
+			w.Expect(w.probed != nil).To(Equal(test.probed))
+		})
+	}
+}
+
+func TestFailuresAreToldByCause(t *testing.T) {
+	w := newWorld(t, newRelease())
+	w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1"), objectOf("ConfigMap", "b", 0, "b1"),
+		objectOf("ConfigMap", "c", 0, "c1"), objectOf("ConfigMap", "d", 0, "d1"), objectOf("ConfigMap", "e", 1, "e1"))
+	for _, name := range []string{"a", "b"} {
+		w.target.failures[name] = fmt.Errorf("configmaps %q is forbidden: quota", name)
+	}
+	w.target.failures["c"] = errors.New(`configmaps "c" is odd`)
+	w.pass()
+	w.Expect(w.message(corev1alpha1.ConditionApplied)).To(Equal("3 of 4 objects failed: " +
+		"ConfigMap ns/a, ConfigMap ns/b: configmaps it is forbidden: quota; " +
+		`ConfigMap ns/c: configmaps "c" is odd; 1 object of a later stage was not tried`))
+	w.observe()
+	w.pass()
+	w.Expect(w.message(corev1alpha1.ConditionHealthy)).To(Equal("1 object is healthy; 4 objects are not as desired yet and not judged"))
+}
+
 func TestRefusedIdentityLeavesNoEntries(t *testing.T) {
 	w := newWorld(t, newRelease())
 	w.source.offers("main@1", objectOf("ConfigMap", "a", -1, "a1"), objectOf("ConfigMap", "b", 0, "b1"))
@@ -319,10 +364,20 @@ func TestDeletedInventoryIsMadeAgain(t *testing.T) {
 	w := settledWorld(t, newRelease(), objectOf("ConfigMap", "a", 0, "a1"))
 	w.Expect(w.host.CoreV1alpha1().ReleaseInventories(key.Namespace).Delete(context.Background(), key.Name, deleteOptions)).To(Succeed())
 	w.Expect(w.inventory().DeletionTimestamp).NotTo(BeNil(), "its finalizer keeps it")
-	w.source.offers("main@2", objectOf("ConfigMap", "a", 0, "a2"))
+	w.source.offers("main@2", objectOf("ConfigMap", "b", 0, "b1"))
+	w.target.onApply = func() {
+		w.Expect(w.inventory().Spec.Entries).To(HaveLen(2), "it is written ahead while it is being deleted, too")
+	}
+	w.pass()
+	w.Expect(w.inventory().DeletionTimestamp).NotTo(BeNil())
+	w.target.onApply = nil
 	w.pass()
 	w.Expect(w.inventory().DeletionTimestamp).To(BeNil())
-	w.Expect(w.inventory().Spec.Entries).To(ConsistOf(HaveField("Digest", "a2")))
+	w.Expect(w.inventory().Spec.Entries).To(ConsistOf(HaveField("Digest", "b1")))
+	w.Expect(w.inventory().Finalizers).To(ConsistOf(corev1alpha1.FinalizerRelease))
+	w.target.takeCalls()
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(BeEmpty())
 }
 
 func TestSuspended(t *testing.T) {

@@ -73,7 +73,6 @@ func (c *Controller) deleteEntries(ctx context.Context, s *scope, entries []core
 		}
 	}
 	if len(failures) > 0 {
-		c.noticeUnreachable(s, failures[0])
 		return nil, pruneError(failures)
 	}
 	return left, nil

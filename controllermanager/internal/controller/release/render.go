@@ -21,7 +21,6 @@ func (c *Controller) renderObjects(ctx context.Context, s *scope) outcome {
 	}
 	result, err := c.render(ctx, s)
 	if err != nil {
-		c.noticeUnreachable(s, err)
 		return fail(corev1alpha1.ConditionRendered, renderReason(err), err)
 	}
 	if result, err = c.settled(ctx, s, result); err != nil {

@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -50,10 +52,29 @@ func (c *Controller) applyStages(ctx context.Context, s *scope) outcome {
 			}
 		}
 		if out := c.applyBatch(ctx, s, due); out.kind != proceeds {
+			if left := s.dueIn(stages[i+1:]); out.kind == fails && left > 0 {
+				out.message += "; " + laterStages(left)
+			}
 			return out
 		}
 	}
 	return next()
+}
+
+func laterStages(n int) string {
+	if n == 1 {
+		return "1 object of a later stage was not tried"
+	}
+	return fmt.Sprintf("%d objects of later stages were not tried", n)
+}
+
+// dueIn counts the objects of stages that were not applied as they are desired.
+func (s *scope) dueIn(stages []stage) int {
+	n := 0
+	for _, stage := range stages {
+		n += len(inventory.Changed(s.entries(), stage.objects))
+	}
+	return n
 }
 
 // applyBatch applies objects at once and records in the inventory which of them are as
@@ -82,7 +103,6 @@ func (c *Controller) applyBatch(ctx context.Context, s *scope, objects []render.
 		if err := c.takeBack(ctx, s, failed); err != nil {
 			return abort(err)
 		}
-		c.noticeUnreachable(s, failed[0].Err)
 		return failedObjects(failed, len(objects))
 	}
 	return next()
@@ -97,17 +117,42 @@ func entryOf(object render.Object, result apply.Result, hook string) corev1alpha
 }
 
 func failedObjects(failed []apply.Result, total int) outcome {
-	var texts []string
-	for _, result := range failed {
-		texts = append(texts, fmt.Sprintf("%s: %v", objectName(result.Key), result.Err))
-	}
 	out := fail(corev1alpha1.ConditionApplied, apply.Reason(failed[0].Err), failed[0].Err)
 	out.soon = !slices.ContainsFunc(failed, func(result apply.Result) bool { return !apply.Retryable(result.Err) })
-	out.message = listed(texts, "; ")
+	out.message = listed(byCause(failed), "; ")
 	if total > 1 {
 		out.message = fmt.Sprintf("%d of %s failed: %s", len(failed), count(total, "object"), out.message)
 	}
 	return out
+}
+
+// byCause says what failed and why, and a cause that objects have in common once.
+func byCause(failed []apply.Result) []string {
+	type group struct {
+		names []string
+		text  string
+	}
+	var groups []*group
+	byText := map[string]*group{}
+	for _, result := range failed {
+		text := result.Err.Error()
+		// Servers quote the object's name, and nothing else tells the causes apart.
+		common := strings.ReplaceAll(text, strconv.Quote(result.Key.Name), "it")
+		g := byText[common]
+		if g == nil {
+			g = &group{text: text}
+			byText[common] = g
+			groups = append(groups, g)
+		} else {
+			g.text = common
+		}
+		g.names = append(g.names, objectName(result.Key))
+	}
+	texts := make([]string, len(groups))
+	for i, g := range groups {
+		texts[i] = listed(g.names, ", ") + ": " + g.text
+	}
+	return texts
 }
 
 func (n *changes) note(action apply.Action) {

@@ -27,7 +27,6 @@ func (c *Controller) validate(ctx context.Context, s *scope) outcome {
 		return next()
 	}
 	if err := s.applier.Validate(ctx, s.result.Objects); err != nil {
-		c.noticeUnreachable(s, err)
 		return fail(corev1alpha1.ConditionApplied, apply.Reason(err), err)
 	}
 	return next()
