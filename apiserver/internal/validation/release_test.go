@@ -305,11 +305,11 @@ func TestReleaseSync(t *testing.T) {
 }
 
 func TestSchedule(t *testing.T) {
-	for _, expression := range []string{"* * * * *", "0 0 1 1 0", "59 23 31 12 6", "*/5 1-3 1,15 jan-MAR sun", "0-30/10 * * * *", "5/15 * * * *"} {
+	for _, expression := range []string{"* * * * *", "0 0 1 1 0", "59 23 31 12 6", "0 0 * * 7", "*/5 1-3 1,15 jan-MAR sun", "0-30/10 * * * *", "5/15 * * * *"} {
 		t.Run(expression, func(t *testing.T) { expect(t, schedule(field.NewPath("s"), expression), nil) })
 	}
 	for _, expression := range []string{
-		"@daily", "* * * * * *", "60 * * * *", "* 24 * * *", "* * 0 * *", "* * * 13 *", "* * * * 7", "5-1 * * * *", "*/0 * * * *", "*/x * * * *",
+		"@daily", "* * * * * *", "60 * * * *", "* 24 * * *", "* * 0 * *", "* * * 13 *", "* * * * 8", "5-1 * * * *", "*/0 * * * *", "*/x * * * *",
 		"a * * * *", "1, * * * *", "1- * * * *", "-1 * * * *", "* * mon * *",
 	} {
 		t.Run(expression, func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
-	"kumodo.io/convoy/controllermanager/internal/window"
+	"kumodo.io/convoy/internal/window"
 )
 
 // opening tells whether automatic syncs may start.

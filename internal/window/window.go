@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package window tells whether automatic syncs may start, by the windows of a Release.
+// Package window tells whether automatic syncs may start, by the windows of a Release: syncs
+// of something new, and corrections of drift. The API server checks schedules with it too.
 package window
 
 import (
@@ -26,7 +27,7 @@ func Parse(spec []corev1alpha1.SyncWindow) (Windows, error) {
 	for i, w := range spec {
 		schedule, err := parse(w.Schedule)
 		if err != nil {
-			return Windows{}, fmt.Errorf("spec.sync.windows[%d].schedule: %w", i, err)
+			return Windows{}, fmt.Errorf("spec.sync.windows[%d].schedule: %q: %w", i, w.Schedule, err)
 		}
 		zone, err := time.LoadLocation(w.TimeZone)
 		if err != nil {

@@ -34,17 +34,24 @@ var fields = [5]field{
 	{name: "day of the week", min: 0, max: 7, names: []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
 }
 
+// CheckSchedule checks a cron expression. Its error is for people.
+func CheckSchedule(expression string) error {
+	_, err := parse(expression)
+	return err
+}
+
 // parse reads a cron expression: numbers, names, lists, ranges and steps.
 func parse(expression string) (schedule, error) {
 	parts := strings.Fields(expression)
 	if len(parts) != len(fields) {
-		return schedule{}, fmt.Errorf("%q has %d fields, a cron expression has %d", expression, len(parts), len(fields))
+		return schedule{}, fmt.Errorf("has %d fields, a cron expression has %d: minute, hour, day of the month, month, day of the week",
+			len(parts), len(fields))
 	}
 	var sets [5]uint64
 	for i, part := range parts {
 		set, err := fields[i].set(part)
 		if err != nil {
-			return schedule{}, fmt.Errorf("%q: %w", expression, err)
+			return schedule{}, err
 		}
 		sets[i] = set
 	}
@@ -77,8 +84,8 @@ func (f field) item(text string) (first, last, step int, err error) {
 	values, stepText, stepped := strings.Cut(text, "/")
 	step = 1
 	if stepped {
-		if step, err = strconv.Atoi(stepText); err != nil || step < 1 {
-			return 0, 0, 0, fmt.Errorf("the step must be a number from 1")
+		if step, err = strconv.Atoi(stepText); err != nil || step < 1 || step > f.max {
+			return 0, 0, 0, fmt.Errorf("the step must be a number from 1 to %d", f.max)
 		}
 	}
 	if values == "*" {

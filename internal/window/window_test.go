@@ -59,6 +59,7 @@ func TestParseErrors(t *testing.T) {
 		{"a value out of range", "60 * * * *", "minute"},
 		{"no number", "0 noon * * *", "hour"},
 		{"a step of nothing", "*/0 * * * *", "step"},
+		{"a step beyond the field, and beyond what can be added up", "5/9223372036854775807 * * * *", "step"},
 		{"a backward range", "0 9-8 * * *", "range"},
 		{"day 0", "0 0 0 * *", "day of the month"},
 	}
