@@ -265,8 +265,9 @@ type Dependency struct {
 
 // Pin fixes a Release. Exactly one of revision and render is set.
 type Pin struct {
-	// revision of the source as status.source.revision gives it, for example
-	// main@sha1:<40 hex digits> or 1.2.3@sha256:<64 hex digits>.
+	// revision of the source: as status.source.revision gives it, such as
+	// main@sha1:<40 hex digits>; a whole commit id or digest; or an exact tag or version. What
+	// moves, such as a branch or a range, is none.
 	// +optional
 	Revision string `json:"revision,omitempty"`
 	// render is the digest of a stored render, or a history id.

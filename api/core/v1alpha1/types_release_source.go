@@ -134,7 +134,8 @@ type HelmRender struct {
 	// +optional
 	// +listType=atomic
 	ValuesFiles []string `json:"valuesFiles,omitempty"`
-	// valuesFrom are merged in order over valuesFiles.
+	// valuesFrom are merged in order over valuesFiles. A change of one is seen when the Release
+	// is next looked at, not at once: within the --resync of the controller manager.
 	// +optional
 	// +listType=atomic
 	ValuesFrom []ValuesReference `json:"valuesFrom,omitempty"`

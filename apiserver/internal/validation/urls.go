@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -32,6 +33,9 @@ func location(at *field.Path, raw string, schemes ...string) (*url.URL, field.Er
 	}
 	if errs := short(at, raw, maxURL); errs != nil {
 		return nil, errs
+	}
+	if strings.ContainsFunc(raw, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
+		return nil, field.ErrorList{field.Invalid(at, hidden, "may hold no white space and no control characters; a space in a path is written %20")}
 	}
 	if scpForm.MatchString(raw) && slices.Contains(schemes, "ssh") {
 		return nil, field.ErrorList{field.Invalid(at, hidden, "must be a URL; write user@host:path as ssh://user@host/path")}

@@ -162,6 +162,8 @@ func TestGitRepository(t *testing.T) {
 		{name: "file", given: sourcev1alpha1.GitRepositorySpec{URL: "file:///srv/git/app"}},
 		{name: "no url", want: []string{"spec.url: FieldValueRequired"}},
 		{name: "short form", given: sourcev1alpha1.GitRepositorySpec{URL: "git@example.com:team/app.git"}, want: []string{"spec.url: FieldValueInvalid"}},
+		{name: "white space", given: sourcev1alpha1.GitRepositorySpec{URL: "https://example.com/team app.git"}, want: []string{"spec.url: FieldValueInvalid"}},
+		{name: "trailing line", given: sourcev1alpha1.GitRepositorySpec{URL: "https://example.com/app.git\n"}, want: []string{"spec.url: FieldValueInvalid"}},
 		{name: "no url at all", given: sourcev1alpha1.GitRepositorySpec{URL: "https://%zz:" + secret}, want: []string{"spec.url: FieldValueInvalid"}},
 		{name: "password", given: sourcev1alpha1.GitRepositorySpec{URL: "https://user:" + secret + "@example.com/a"}, want: []string{"spec.url: FieldValueInvalid"}},
 		{name: "token as user", given: sourcev1alpha1.GitRepositorySpec{URL: "https://" + secret + "@example.com/a"}, want: []string{"spec.url: FieldValueInvalid"}},

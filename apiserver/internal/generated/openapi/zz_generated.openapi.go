@@ -3705,7 +3705,7 @@ func schema_convoy_api_core_v1alpha1_HelmRender(ref common.ReferenceCallback) co
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "valuesFrom are merged in order over valuesFiles.",
+							Description: "valuesFrom are merged in order over valuesFiles. A change of one is seen when the Release is next looked at, not at once: within the --resync of the controller manager.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5151,7 +5151,7 @@ func schema_convoy_api_core_v1alpha1_Pin(ref common.ReferenceCallback) common.Op
 				Properties: map[string]spec.Schema{
 					"revision": {
 						SchemaProps: spec.SchemaProps{
-							Description: "revision of the source as status.source.revision gives it, for example main@sha1:<40 hex digits> or 1.2.3@sha256:<64 hex digits>.",
+							Description: "revision of the source: as status.source.revision gives it, such as main@sha1:<40 hex digits>; a whole commit id or digest; or an exact tag or version. What moves, such as a branch or a range, is none.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

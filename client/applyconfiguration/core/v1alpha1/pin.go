@@ -9,8 +9,9 @@ package v1alpha1
 //
 // Pin fixes a Release. Exactly one of revision and render is set.
 type PinApplyConfiguration struct {
-	// revision of the source as status.source.revision gives it, for example
-	// main@sha1:<40 hex digits> or 1.2.3@sha256:<64 hex digits>.
+	// revision of the source: as status.source.revision gives it, such as
+	// main@sha1:<40 hex digits>; a whole commit id or digest; or an exact tag or version. What
+	// moves, such as a branch or a range, is none.
 	Revision *string `json:"revision,omitempty"`
 	// render is the digest of a stored render, or a history id.
 	Render *string `json:"render,omitempty"`

@@ -14,5 +14,5 @@ func (c *Controller) checkSuspended(_ context.Context, s *scope) outcome {
 		return next()
 	}
 	return wait(corev1alpha1.ConditionReady, corev1alpha1.ReasonSuspended,
-		"suspended: nothing is applied or pruned until spec.suspend is false")
+		"nothing is applied or pruned until spec.suspend is false")
 }

@@ -145,7 +145,7 @@ func (c *Controller[T]) suspended(source T) T {
 	stopped := c.kind.Copy(source)
 	c.setReady(stopped, metav1.Condition{
 		Status: metav1.ConditionFalse, Reason: corev1alpha1.ReasonSuspended,
-		Message: "suspended: it is neither checked nor fetched from until spec.suspend is false",
+		Message: "it is neither checked nor fetched from until spec.suspend is false",
 	}, c.config.Clock.Now())
 	return stopped
 }
