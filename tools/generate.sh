@@ -32,7 +32,10 @@ readonly_pkgs="$machinery/apis/meta/v1,$machinery/api/resource,$machinery/runtim
   --readonly-pkg "$readonly_pkgs" --report-filename tools/api-violations.txt --go-header-file "$header" \
   "$machinery/apis/meta/v1" "$machinery/runtime" "$machinery/version" "$machinery/api/resource" "${groups[@]}"
 
-rm -rf client/applyconfiguration client/clientset client/informers client/listers
+# All of the client is generated but for what it is written to be extended by: the methods
+# that client-gen cannot make.
+find client/applyconfiguration client/clientset client/informers client/listers -name '*.go' \
+  ! -name 'release_expansion.go' ! -name 'fake_release_expansion.go' ! -name '*_test.go' -delete
 "$bin/applyconfiguration-gen" --output-dir client/applyconfiguration --output-pkg "$client/applyconfiguration" \
   --go-header-file "$header" "${groups[@]}"
 "$bin/client-gen" --clientset-name versioned --input-base "$api" \

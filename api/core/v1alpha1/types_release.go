@@ -8,6 +8,12 @@ import (
 )
 
 // +genclient
+// +genclient:method=UpdatePin,verb=update,subresource=pin
+// +genclient:method=ApplyPin,verb=apply,subresource=pin
+// +genclient:method=UpdateMutations,verb=update,subresource=mutations
+// +genclient:method=ApplyMutations,verb=apply,subresource=mutations
+// +genclient:method=UpdateLifecycle,verb=update,subresource=lifecycle
+// +genclient:method=ApplyLifecycle,verb=apply,subresource=lifecycle
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // Release delivers content from a Git, Helm or OCI source to one Cluster: what, where,

@@ -16,6 +16,10 @@ type ReleaseSyncOptions struct {
 	// force applies every object again, and recreates one whose immutable field changed.
 	// +optional
 	Force bool `json:"force,omitempty"`
+	// dryRun, when it is All, asks for nothing: the answer is the Release as it would be.
+	// +optional
+	// +listType=atomic
+	DryRun []string `json:"dryRun,omitempty"`
 }
 
 // +k8s:conversion-gen:explicit-from=net/url.Values

@@ -9,6 +9,7 @@ package v1alpha1
 
 import (
 	url "net/url"
+	unsafe "unsafe"
 
 	conversion "k8s.io/apimachinery/pkg/conversion"
 	runtime "k8s.io/apimachinery/pkg/runtime"
@@ -130,6 +131,11 @@ func autoConvert_url_Values_To_v1alpha1_ReleaseSyncOptions(in *url.Values, out *
 		}
 	} else {
 		out.Force = false
+	}
+	if values, ok := map[string][]string(*in)["dryRun"]; ok && len(values) > 0 {
+		out.DryRun = *(*[]string)(unsafe.Pointer(&values))
+	} else {
+		out.DryRun = nil
 	}
 	return nil
 }

@@ -1528,6 +1528,11 @@ func (in *ReleaseStatus) DeepCopy() *ReleaseStatus {
 func (in *ReleaseSyncOptions) DeepCopyInto(out *ReleaseSyncOptions) {
 	*out = *in
 	out.TypeMeta = in.TypeMeta
+	if in.DryRun != nil {
+		in, out := &in.DryRun, &out.DryRun
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	return
 }
 

@@ -42,7 +42,7 @@ func (m memory) Get(_ context.Context, name string, _ *metav1.GetOptions) (runti
 // Update changes a Release as the store does, with one conflict in between: the change runs
 // twice, the second time on what another writer wrote.
 func (m memory) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, _ rest.ValidateObjectFunc,
-	_ rest.ValidateObjectUpdateFunc, _ bool, _ *metav1.UpdateOptions,
+	_ rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions,
 ) (runtime.Object, bool, error) {
 	if _, err := m.Get(ctx, name, nil); err != nil {
 		return nil, false, err
@@ -55,7 +55,9 @@ func (m memory) Update(ctx context.Context, name string, info rest.UpdatedObject
 	if err != nil {
 		return nil, false, err
 	}
-	m[name] = updated.(*corev1alpha1.Release)
+	if len(options.DryRun) == 0 {
+		m[name] = updated.(*corev1alpha1.Release)
+	}
 	return updated, false, nil
 }
 
@@ -372,6 +374,21 @@ func TestSync(t *testing.T) {
 			g.Expect(len(*warned) > 0).To(Equal(test.wantWarned))
 		})
 	}
+}
+
+func TestSyncDryRun(t *testing.T) {
+	g := NewWithT(t)
+	releases := memory{"web": release("web")}
+	s := &syncREST{releases: releases, clock: testingclock.NewFakePassiveClock(now)}
+	got := &answer{}
+	handler, err := s.Connect(inNamespace(), "web", &corev1alpha1.ReleaseSyncOptions{DryRun: []string{metav1.DryRunAll}}, got)
+	g.Expect(err).NotTo(HaveOccurred())
+	handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", nil))
+	g.Expect(got.obj.(*corev1alpha1.Release).Annotations).To(HaveKey(corev1alpha1.AnnotationSyncRequestedAt))
+	g.Expect(releases["web"].Annotations).NotTo(HaveKey(corev1alpha1.AnnotationSyncRequestedAt))
+
+	_, err = s.Connect(inNamespace(), "web", &corev1alpha1.ReleaseSyncOptions{DryRun: []string{"Some"}}, got)
+	g.Expect(err).To(MatchError(ContainSubstring(`dryRun: Unsupported value`)))
 }
 
 func TestSyncOfNothing(t *testing.T) {

@@ -8,8 +8,11 @@ import (
 	"net/http"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/utils/clock"
@@ -59,9 +62,12 @@ func (*syncREST) ProducesObject(string) any { return corev1alpha1.Release{} }
 
 // Connect asks for the sync once the request is admitted.
 func (s *syncREST) Connect(ctx context.Context, name string, options runtime.Object, responder rest.Responder) (http.Handler, error) {
-	force := options.(*corev1alpha1.ReleaseSyncOptions).Force
+	sync := options.(*corev1alpha1.ReleaseSyncOptions)
+	if errs := metav1validation.ValidateDryRun(field.NewPath("dryRun"), sync.DryRun); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(corev1alpha1.Kind("ReleaseSyncOptions"), name, errs)
+	}
 	return http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		release, err := s.request(ctx, name, force)
+		release, err := s.request(ctx, name, sync)
 		if err != nil {
 			responder.Error(err)
 			return
@@ -75,19 +81,19 @@ func (s *syncREST) Connect(ctx context.Context, name string, options runtime.Obj
 
 // request writes the annotations. It cannot conflict with other writers: the store runs the
 // change again on what they wrote.
-func (s *syncREST) request(ctx context.Context, name string, force bool) (*corev1alpha1.Release, error) {
+func (s *syncREST) request(ctx context.Context, name string, options *corev1alpha1.ReleaseSyncOptions) (*corev1alpha1.Release, error) {
 	// With its nanoseconds, two requests in the same second are two.
 	now := s.clock.Now().UTC().Format(time.RFC3339Nano)
 	mark := func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
 		release := old.DeepCopyObject().(*corev1alpha1.Release)
 		metav1.SetMetaDataAnnotation(&release.ObjectMeta, corev1alpha1.AnnotationSyncRequestedAt, now)
-		if force {
+		if options.Force {
 			metav1.SetMetaDataAnnotation(&release.ObjectMeta, corev1alpha1.AnnotationSyncForceRequestedAt, now)
 		}
 		return release, nil
 	}
 	updated, _, err := s.releases.Update(ctx, name, rest.DefaultUpdatedObjectInfo(nil, mark),
-		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
+		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{DryRun: options.DryRun})
 	if err != nil {
 		return nil, err
 	}

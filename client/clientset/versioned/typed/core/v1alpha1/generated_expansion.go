@@ -6,6 +6,4 @@ package v1alpha1
 
 type ClusterExpansion interface{}
 
-type ReleaseExpansion interface{}
-
 type ReleaseInventoryExpansion interface{}

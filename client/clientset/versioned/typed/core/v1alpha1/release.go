@@ -6,11 +6,13 @@ package v1alpha1
 
 import (
 	context "context"
+	fmt "fmt"
 
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	types "k8s.io/apimachinery/pkg/types"
 	watch "k8s.io/apimachinery/pkg/watch"
 	gentype "k8s.io/client-go/gentype"
+	apply "k8s.io/client-go/util/apply"
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	applyconfigurationcorev1alpha1 "kumodo.io/convoy/client/applyconfiguration/core/v1alpha1"
 	scheme "kumodo.io/convoy/client/clientset/versioned/scheme"
@@ -37,6 +39,13 @@ type ReleaseInterface interface {
 	Apply(ctx context.Context, release *applyconfigurationcorev1alpha1.ReleaseApplyConfiguration, opts v1.ApplyOptions) (result *corev1alpha1.Release, err error)
 	// Add a +genclient:noStatus comment above the type to avoid generating ApplyStatus().
 	ApplyStatus(ctx context.Context, release *applyconfigurationcorev1alpha1.ReleaseApplyConfiguration, opts v1.ApplyOptions) (result *corev1alpha1.Release, err error)
+	UpdatePin(ctx context.Context, releaseName string, release *corev1alpha1.Release, opts v1.UpdateOptions) (*corev1alpha1.Release, error)
+	ApplyPin(ctx context.Context, releaseName string, release *applyconfigurationcorev1alpha1.ReleaseApplyConfiguration, opts v1.ApplyOptions) (*corev1alpha1.Release, error)
+	UpdateMutations(ctx context.Context, releaseName string, release *corev1alpha1.Release, opts v1.UpdateOptions) (*corev1alpha1.Release, error)
+	ApplyMutations(ctx context.Context, releaseName string, release *applyconfigurationcorev1alpha1.ReleaseApplyConfiguration, opts v1.ApplyOptions) (*corev1alpha1.Release, error)
+	UpdateLifecycle(ctx context.Context, releaseName string, release *corev1alpha1.Release, opts v1.UpdateOptions) (*corev1alpha1.Release, error)
+	ApplyLifecycle(ctx context.Context, releaseName string, release *applyconfigurationcorev1alpha1.ReleaseApplyConfiguration, opts v1.ApplyOptions) (*corev1alpha1.Release, error)
+
 	ReleaseExpansion
 }
 
@@ -57,4 +66,121 @@ func newReleases(c *CoreV1alpha1Client, namespace string) *releases {
 			func() *corev1alpha1.ReleaseList { return &corev1alpha1.ReleaseList{} },
 		),
 	}
+}
+
+// UpdatePin takes the top resource name and the representation of a release and updates it. Returns the server's representation of the release, and an error, if there is any.
+func (c *releases) UpdatePin(ctx context.Context, releaseName string, release *corev1alpha1.Release, opts v1.UpdateOptions) (result *corev1alpha1.Release, err error) {
+	result = &corev1alpha1.Release{}
+	err = c.GetClient().Put().
+		Namespace(c.GetNamespace()).
+		Resource("releases").
+		Name(releaseName).
+		SubResource("pin").
+		VersionedParams(&opts, scheme.ParameterCodec).
+		Body(release).
+		Do(ctx).
+		Into(result)
+	return
+}
+
+// ApplyPin takes top resource name and the apply declarative configuration for pin,
+// applies it and returns the applied release, and an error, if there is any.
+func (c *releases) ApplyPin(ctx context.Context, releaseName string, release *applyconfigurationcorev1alpha1.ReleaseApplyConfiguration, opts v1.ApplyOptions) (result *corev1alpha1.Release, err error) {
+	if release == nil {
+		return nil, fmt.Errorf("release provided to ApplyPin must not be nil")
+	}
+	patchOpts := opts.ToPatchOptions()
+	request, err := apply.NewRequest(c.GetClient(), release)
+	if err != nil {
+		return nil, err
+	}
+
+	result = &corev1alpha1.Release{}
+	err = request.
+		Namespace(c.GetNamespace()).
+		Resource("releases").
+		Name(releaseName).
+		SubResource("pin").
+		VersionedParams(&patchOpts, scheme.ParameterCodec).
+		Do(ctx).
+		Into(result)
+	return
+}
+
+// UpdateMutations takes the top resource name and the representation of a release and updates it. Returns the server's representation of the release, and an error, if there is any.
+func (c *releases) UpdateMutations(ctx context.Context, releaseName string, release *corev1alpha1.Release, opts v1.UpdateOptions) (result *corev1alpha1.Release, err error) {
+	result = &corev1alpha1.Release{}
+	err = c.GetClient().Put().
+		Namespace(c.GetNamespace()).
+		Resource("releases").
+		Name(releaseName).
+		SubResource("mutations").
+		VersionedParams(&opts, scheme.ParameterCodec).
+		Body(release).
+		Do(ctx).
+		Into(result)
+	return
+}
+
+// ApplyMutations takes top resource name and the apply declarative configuration for mutations,
+// applies it and returns the applied release, and an error, if there is any.
+func (c *releases) ApplyMutations(ctx context.Context, releaseName string, release *applyconfigurationcorev1alpha1.ReleaseApplyConfiguration, opts v1.ApplyOptions) (result *corev1alpha1.Release, err error) {
+	if release == nil {
+		return nil, fmt.Errorf("release provided to ApplyMutations must not be nil")
+	}
+	patchOpts := opts.ToPatchOptions()
+	request, err := apply.NewRequest(c.GetClient(), release)
+	if err != nil {
+		return nil, err
+	}
+
+	result = &corev1alpha1.Release{}
+	err = request.
+		Namespace(c.GetNamespace()).
+		Resource("releases").
+		Name(releaseName).
+		SubResource("mutations").
+		VersionedParams(&patchOpts, scheme.ParameterCodec).
+		Do(ctx).
+		Into(result)
+	return
+}
+
+// UpdateLifecycle takes the top resource name and the representation of a release and updates it. Returns the server's representation of the release, and an error, if there is any.
+func (c *releases) UpdateLifecycle(ctx context.Context, releaseName string, release *corev1alpha1.Release, opts v1.UpdateOptions) (result *corev1alpha1.Release, err error) {
+	result = &corev1alpha1.Release{}
+	err = c.GetClient().Put().
+		Namespace(c.GetNamespace()).
+		Resource("releases").
+		Name(releaseName).
+		SubResource("lifecycle").
+		VersionedParams(&opts, scheme.ParameterCodec).
+		Body(release).
+		Do(ctx).
+		Into(result)
+	return
+}
+
+// ApplyLifecycle takes top resource name and the apply declarative configuration for lifecycle,
+// applies it and returns the applied release, and an error, if there is any.
+func (c *releases) ApplyLifecycle(ctx context.Context, releaseName string, release *applyconfigurationcorev1alpha1.ReleaseApplyConfiguration, opts v1.ApplyOptions) (result *corev1alpha1.Release, err error) {
+	if release == nil {
+		return nil, fmt.Errorf("release provided to ApplyLifecycle must not be nil")
+	}
+	patchOpts := opts.ToPatchOptions()
+	request, err := apply.NewRequest(c.GetClient(), release)
+	if err != nil {
+		return nil, err
+	}
+
+	result = &corev1alpha1.Release{}
+	err = request.
+		Namespace(c.GetNamespace()).
+		Resource("releases").
+		Name(releaseName).
+		SubResource("lifecycle").
+		VersionedParams(&patchOpts, scheme.ParameterCodec).
+		Do(ctx).
+		Into(result)
+	return
 }

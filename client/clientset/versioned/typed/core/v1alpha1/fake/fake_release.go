@@ -5,7 +5,14 @@
 package fake
 
 import (
+	context "context"
+	json "encoding/json"
+	fmt "fmt"
+
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	types "k8s.io/apimachinery/pkg/types"
 	gentype "k8s.io/client-go/gentype"
+	testing "k8s.io/client-go/testing"
 	v1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	corev1alpha1 "kumodo.io/convoy/client/applyconfiguration/core/v1alpha1"
 	typedcorev1alpha1 "kumodo.io/convoy/client/clientset/versioned/typed/core/v1alpha1"
@@ -34,4 +41,100 @@ func newFakeReleases(fake *FakeCoreV1alpha1, namespace string) typedcorev1alpha1
 		),
 		fake,
 	}
+}
+
+// UpdatePin takes the representation of a release and updates it. Returns the server's representation of the release, and an error, if there is any.
+func (c *fakeReleases) UpdatePin(ctx context.Context, releaseName string, release *v1alpha1.Release, opts v1.UpdateOptions) (result *v1alpha1.Release, err error) {
+	emptyResult := &v1alpha1.Release{}
+	obj, err := c.Fake.
+		Invokes(testing.NewUpdateSubresourceActionWithOptions(c.Resource(), "pin", c.Namespace(), release, opts), &v1alpha1.Release{})
+
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1alpha1.Release), err
+}
+
+// ApplyPin takes top resource name and the apply declarative configuration for pin,
+// applies it and returns the applied release, and an error, if there is any.
+func (c *fakeReleases) ApplyPin(ctx context.Context, releaseName string, release *corev1alpha1.ReleaseApplyConfiguration, opts v1.ApplyOptions) (result *v1alpha1.Release, err error) {
+	if release == nil {
+		return nil, fmt.Errorf("release provided to ApplyPin must not be nil")
+	}
+	data, err := json.Marshal(release)
+	if err != nil {
+		return nil, err
+	}
+	emptyResult := &v1alpha1.Release{}
+	obj, err := c.Fake.
+		Invokes(testing.NewPatchSubresourceActionWithOptions(c.Resource(), c.Namespace(), releaseName, types.ApplyPatchType, data, opts.ToPatchOptions(), "release"), emptyResult)
+
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1alpha1.Release), err
+}
+
+// UpdateMutations takes the representation of a release and updates it. Returns the server's representation of the release, and an error, if there is any.
+func (c *fakeReleases) UpdateMutations(ctx context.Context, releaseName string, release *v1alpha1.Release, opts v1.UpdateOptions) (result *v1alpha1.Release, err error) {
+	emptyResult := &v1alpha1.Release{}
+	obj, err := c.Fake.
+		Invokes(testing.NewUpdateSubresourceActionWithOptions(c.Resource(), "mutations", c.Namespace(), release, opts), &v1alpha1.Release{})
+
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1alpha1.Release), err
+}
+
+// ApplyMutations takes top resource name and the apply declarative configuration for mutations,
+// applies it and returns the applied release, and an error, if there is any.
+func (c *fakeReleases) ApplyMutations(ctx context.Context, releaseName string, release *corev1alpha1.ReleaseApplyConfiguration, opts v1.ApplyOptions) (result *v1alpha1.Release, err error) {
+	if release == nil {
+		return nil, fmt.Errorf("release provided to ApplyMutations must not be nil")
+	}
+	data, err := json.Marshal(release)
+	if err != nil {
+		return nil, err
+	}
+	emptyResult := &v1alpha1.Release{}
+	obj, err := c.Fake.
+		Invokes(testing.NewPatchSubresourceActionWithOptions(c.Resource(), c.Namespace(), releaseName, types.ApplyPatchType, data, opts.ToPatchOptions(), "release"), emptyResult)
+
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1alpha1.Release), err
+}
+
+// UpdateLifecycle takes the representation of a release and updates it. Returns the server's representation of the release, and an error, if there is any.
+func (c *fakeReleases) UpdateLifecycle(ctx context.Context, releaseName string, release *v1alpha1.Release, opts v1.UpdateOptions) (result *v1alpha1.Release, err error) {
+	emptyResult := &v1alpha1.Release{}
+	obj, err := c.Fake.
+		Invokes(testing.NewUpdateSubresourceActionWithOptions(c.Resource(), "lifecycle", c.Namespace(), release, opts), &v1alpha1.Release{})
+
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1alpha1.Release), err
+}
+
+// ApplyLifecycle takes top resource name and the apply declarative configuration for lifecycle,
+// applies it and returns the applied release, and an error, if there is any.
+func (c *fakeReleases) ApplyLifecycle(ctx context.Context, releaseName string, release *corev1alpha1.ReleaseApplyConfiguration, opts v1.ApplyOptions) (result *v1alpha1.Release, err error) {
+	if release == nil {
+		return nil, fmt.Errorf("release provided to ApplyLifecycle must not be nil")
+	}
+	data, err := json.Marshal(release)
+	if err != nil {
+		return nil, err
+	}
+	emptyResult := &v1alpha1.Release{}
+	obj, err := c.Fake.
+		Invokes(testing.NewPatchSubresourceActionWithOptions(c.Resource(), c.Namespace(), releaseName, types.ApplyPatchType, data, opts.ToPatchOptions(), "release"), emptyResult)
+
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1alpha1.Release), err
 }
