@@ -24,6 +24,7 @@ import (
 	"kumodo.io/convoy/apiserver/internal/registry/release"
 	"kumodo.io/convoy/apiserver/internal/registry/releaseinventory"
 	"kumodo.io/convoy/apiserver/internal/registry/resource"
+	"kumodo.io/convoy/apiserver/internal/relabel"
 	"kumodo.io/convoy/apiserver/internal/shardlabel"
 )
 
@@ -77,6 +78,21 @@ func coreStorages(backend resource.Backend, shards shardlabel.Labeler, observer 
 		}
 	}
 	return core, nil
+}
+
+// labelledStorages gives the storages whose objects have a shard label.
+func labelledStorages(infos []*genericapiserver.APIGroupInfo) []relabel.Storage {
+	var labelled []relabel.Storage
+	for _, info := range infos {
+		for _, of := range info.VersionedResourcesStorageMap {
+			for _, storage := range of {
+				if whole, ok := storage.(*resource.REST); ok && whole.Labelled() {
+					labelled = append(labelled, whole)
+				}
+			}
+		}
+	}
+	return labelled
 }
 
 func group(gv schema.GroupVersion, of storages, scheme *runtime.Scheme, codecs serializer.CodecFactory) *genericapiserver.APIGroupInfo {

@@ -22,7 +22,12 @@ var (
 		Help:           "Number of shards that this replica labels objects for. All replicas must agree.",
 		StabilityLevel: metrics.ALPHA,
 	})
-	register = sync.OnceFunc(func() { legacyregistry.MustRegister(buildInfo, shardCount) })
+	relabelled = metrics.NewCounter(&metrics.CounterOpts{
+		Namespace: "convoy", Subsystem: "apiserver", Name: "relabelled_objects_total",
+		Help:           "Number of stored objects whose label was that of another number of shards. Replicas that disagree about the number keep it rising.",
+		StabilityLevel: metrics.ALPHA,
+	})
+	register = sync.OnceFunc(func() { legacyregistry.MustRegister(buildInfo, shardCount, relabelled) })
 )
 
 // publish sets the metrics.

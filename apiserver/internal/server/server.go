@@ -18,6 +18,7 @@ import (
 	"kumodo.io/convoy/apiserver/internal/generated/openapi"
 	"kumodo.io/convoy/apiserver/internal/proxy"
 	"kumodo.io/convoy/apiserver/internal/registry/resource"
+	"kumodo.io/convoy/apiserver/internal/relabel"
 	"kumodo.io/convoy/apiserver/internal/scheme"
 	"kumodo.io/convoy/apiserver/internal/shardlabel"
 )
@@ -114,6 +115,14 @@ func (c CompletedConfig) New() (*Server, error) {
 	}
 	if err := generic.InstallAPIGroups(infos...); err != nil {
 		return nil, fmt.Errorf("installing API groups: %w", err)
+	}
+	labelled := labelledStorages(infos)
+	err = generic.AddPostStartHook("shard-labels", func(hook genericapiserver.PostStartHookContext) error {
+		go relabel.Run(hook, labelled, func(n int) { relabelled.Add(float64(n)) })
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("adding a hook: %w", err)
 	}
 	publish(c.config.Version, c.config.Shards)
 	return &Server{generic: generic, config: c.config}, nil

@@ -69,6 +69,13 @@ func ReleaseWarnings(r *corev1alpha1.Release) []string {
 	if sync.Prune != nil && !*sync.Prune && sync.Mode == corev1alpha1.SyncModeAutomatic {
 		warnings = append(warnings, "spec.sync.prune: objects that leave the source stay in the cluster")
 	}
+	if sync.OnFailure == corev1alpha1.OnFailureRollback {
+		warnings = append(warnings, "spec.sync.onFailure: rollback is not built yet and has no effect")
+	}
+	if render := r.Spec.Render; render != nil && render.Helm != nil && len(render.Helm.ValuesFrom) > 0 &&
+		r.Spec.Source.Helm == nil && render.Type != corev1alpha1.RenderHelm {
+		warnings = append(warnings, "spec.render.helm.valuesFrom: unused unless the content is a chart; set spec.render.type: helm if it is")
+	}
 	source := r.Spec.Source
 	for path, value := range map[string]string{
 		"spec.source.git.ref.semver": ifSet(source.Git, func(g *corev1alpha1.GitSource) string { return g.Ref.Semver }),

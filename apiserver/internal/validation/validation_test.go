@@ -435,6 +435,22 @@ func TestWarnings(t *testing.T) {
 			}}),
 			[]string{"spec.source.helm.version:", "spec.sync.prune:"},
 		},
+		{
+			"values that may be for nothing",
+			ReleaseWarnings(&corev1alpha1.Release{Spec: corev1alpha1.ReleaseSpec{
+				Source: corev1alpha1.ReleaseSource{Git: &corev1alpha1.GitSource{}},
+				Render: &corev1alpha1.RenderSpec{Type: corev1alpha1.RenderAuto, Helm: &corev1alpha1.HelmRender{ValuesFrom: []corev1alpha1.ValuesReference{{Name: "v"}}}},
+				Sync:   corev1alpha1.SyncSpec{OnFailure: corev1alpha1.OnFailureRollback},
+			}}),
+			[]string{"spec.render.helm.valuesFrom:", "spec.sync.onFailure:"},
+		},
+		{
+			"values of a chart",
+			ReleaseWarnings(&corev1alpha1.Release{Spec: corev1alpha1.ReleaseSpec{
+				Source: corev1alpha1.ReleaseSource{Git: &corev1alpha1.GitSource{}},
+				Render: &corev1alpha1.RenderSpec{Type: corev1alpha1.RenderHelm, Helm: &corev1alpha1.HelmRender{ValuesFrom: []corev1alpha1.ValuesReference{{Name: "v"}}}},
+			}}), nil,
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			g := NewWithT(t)

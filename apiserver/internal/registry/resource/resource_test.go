@@ -346,3 +346,23 @@ func TestFieldLabels(t *testing.T) {
 	g.Expect(labels).To(HaveKeyWithValue(corev1alpha1.LabelShard, "0"))
 	g.Expect(fields).To(BeEquivalentTo(map[string]string{"metadata.name": "a", "metadata.namespace": "team", "spec.mode": "inCluster"}))
 }
+
+func TestStaleLabel(t *testing.T) {
+	g := NewWithT(t)
+	described := testKind()
+	shards := shardlabel.New(64)
+	described.Label = func(ctx context.Context, c *corev1alpha1.Cluster) {
+		g.Expect(genericapirequest.NamespaceValue(ctx)).To(Equal(c.Namespace))
+		shards.Set(c, c.Namespace+"/"+c.Name)
+	}
+	whole := &REST{labels: labelUpdater{stale: described.staleLabel}}
+	g.Expect(whole.Labelled()).To(BeTrue())
+	stored := &corev1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "edge"}}
+	g.Expect(whole.Stale(t.Context(), stored)).To(BeTrue(), "it has no label")
+	shards.Set(stored, "team/edge")
+	g.Expect(whole.Stale(t.Context(), stored)).To(BeFalse())
+	shards = shardlabel.New(1)
+	before := stored.DeepCopy()
+	g.Expect(whole.Stale(t.Context(), stored)).To(BeTrue(), "it was labelled for another number")
+	g.Expect(stored).To(Equal(before), "what is shared is not changed")
+}

@@ -35,6 +35,7 @@ type Backend struct {
 type REST struct {
 	*genericregistry.Store
 	shortNames []string
+	labels     labelUpdater
 }
 
 var (
@@ -73,7 +74,11 @@ func NewStorage[P Object](kind *Kind[P], backend Backend) (*REST, *StatusREST, e
 	status := StatusStrategy[P]{strategy}
 	statusStore := *store
 	statusStore.UpdateStrategy, statusStore.ResetFieldsStrategy = status, status
-	return &REST{Store: store, shortNames: kind.ShortNames}, &StatusREST{part{&statusStore}}, nil
+	whole := &REST{Store: store, shortNames: kind.ShortNames}
+	if kind.Label != nil {
+		whole.labels = labelUpdater{stale: kind.staleLabel, store: &statusStore}
+	}
+	return whole, &StatusREST{part{&statusStore}}, nil
 }
 
 // NewPartStorage builds the storage of a part of a kind on that of the whole.
