@@ -11,6 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/util/compatibility"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	basecompatibility "k8s.io/component-base/compatibility"
+
+	"kumodo.io/convoy/internal/doctest"
 )
 
 // parse gives the options of a command line, with a registry of their own.
@@ -88,4 +90,23 @@ func TestObserverTimeoutStaysBelowTheRequests(t *testing.T) {
 		o.complete(request)
 		g.Expect(o.timeout).To(Equal(want))
 	}
+}
+
+func TestPagesTellOfEveryFlag(t *testing.T) {
+	sections := parse(t).Flags()
+	all := pflag.NewFlagSet("all", pflag.ContinueOnError)
+	var reference []doctest.Section
+	for _, name := range sections.Order {
+		all.AddFlagSet(sections.FlagSets[name])
+		reference = append(reference, doctest.Section{Title: name, Flags: sections.FlagSets[name]})
+	}
+	// Those of the command itself.
+	all.Bool("help", false, "")
+	all.Bool("version", false, "")
+	doctest.Flags(t, "docs/binaries/convoy-apiserver.md", sections.FlagSet("convoy"), all)
+	doctest.Reference(t, "docs/binaries/convoy-apiserver-flags.md", `# All flags of convoy-apiserver
+
+Those of the group convoy are its own; the others are those of the Kubernetes API server library. What matters of them is in
+[convoy-apiserver.md](convoy-apiserver.md).
+`, reference)
 }
