@@ -12,6 +12,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	basecompatibility "k8s.io/component-base/compatibility"
 
+	"kumodo.io/convoy/apiserver/internal/scheme"
 	"kumodo.io/convoy/internal/doctest"
 )
 
@@ -37,6 +38,7 @@ func TestDefaults(t *testing.T) {
 	g.Expect(o.Sharding.Shards).To(Equal(1))
 	g.Expect(o.Observer.URL).To(Equal("http://convoy-observer.convoy-system.svc:8080"))
 	g.Expect(o.Recommended.Etcd.StorageConfig.Prefix).To(Equal("/registry/convoy.kumodo.io"))
+	g.Expect(o.Recommended.Etcd.StorageConfig.EncodeVersioner).To(Equal(scheme.GroupVersions()), "discovery tells the stored version by it")
 	g.Expect(o.Recommended.Admission.DefaultOffPlugins.Has("MutatingAdmissionPolicy")).To(BeTrue())
 	g.Expect(o.Recommended.Admission.DisablePlugins).To(BeEmpty(), "or it could not be turned on")
 	g.Expect(o.Server.ShutdownWatchTerminationGracePeriod).To(Equal(10 * time.Second))

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"kumodo.io/convoy/apiserver/internal/proxy"
+	"kumodo.io/convoy/apiserver/internal/scheme"
 )
 
 // nowhere leads to no storage.
@@ -30,7 +31,7 @@ type nowhere struct{}
 
 func (nowhere) GetRESTOptions(resource schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
 	return generic.RESTOptions{
-		StorageConfig:  &storagebackend.ConfigForResource{},
+		StorageConfig:  &storagebackend.ConfigForResource{Config: storagebackend.Config{EncodeVersioner: scheme.GroupVersions()}},
 		ResourcePrefix: resource.Group + "/" + resource.Resource,
 		Decorator: func(*storagebackend.ConfigForResource, string, func(runtime.Object) (string, error), func() runtime.Object,
 			func() runtime.Object, storage.AttrFunc, storage.IndexerFuncs, *cache.Indexers,
@@ -118,6 +119,7 @@ func TestDiscovery(t *testing.T) {
 				if !strings.Contains(r.Name, "/") {
 					names[r.Name] = r.SingularName + " " + strings.Join(r.ShortNames, " ")
 					g.Expect(r.Categories).To(Equal([]string{"convoy"}), r.Name)
+					g.Expect(r.StorageVersionHash).NotTo(BeEmpty(), r.Name+": the version that is written is told")
 				}
 			}
 			g.Expect(verbs).To(Equal(test.want))
