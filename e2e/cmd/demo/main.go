@@ -66,10 +66,29 @@ func up(ctx context.Context, file string) error {
 		return errors.Join(err, down(context.WithoutCancel(ctx), file))
 	}
 	failed := stage.play(ctx)
-	fmt.Printf("\nThe environment is running in %s. Look around with:\n\n  export KUBECONFIG=%s\n  export PATH=%s:$PATH\n  kubectl -n demo get releases,clusters,gitrepositories\n\nEnd it with: make demo-down\n",
-		dir, stage.env.Host.AdminKubeconfig(), stage.env.Bin)
+	fmt.Printf("\nThe environment is running in %s. Look around, in any shell, with:\n\n%s\nEnd it with: make -C %s demo-down\n",
+		dir, lookAround(stage.host(), stage.env.Bin, stage.env.Kubectl), quoted(stage.env.Root))
 	return failed
 }
+
+// lookAround gives commands for a shell that knows of nothing. A kubectl that the shell has
+// goes before the demonstration's own; in bin is the plugin that was just built.
+func lookAround(kubeconfig, bin, kubectl string) string {
+	return fmt.Sprintf("  export KUBECONFIG=%s\n  export PATH=%s:\"$PATH\":%s\n", quoted(kubeconfig), quoted(bin), quoted(filepath.Dir(kubectl))) +
+		"  kubectl -n demo get releases,clusters,gitrepositories\n" +
+		"  kubectl convoy -n demo status production\n"
+}
+
+// quoted gives a text as one word of a shell.
+func quoted(text string) string {
+	if !strings.ContainsFunc(text, func(r rune) bool { return !strings.ContainsRune(plain, r) }) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// plain are the characters that mean themselves to a shell.
+const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,=:"
 
 // down ends the environment that file points to.
 func down(ctx context.Context, file string) error {

@@ -143,7 +143,11 @@ func (s *stage) run(ctx context.Context, kubeconfig string, args ...string) (str
 // show runs kubectl and prints command and output, as a person would see them.
 func (s *stage) show(ctx context.Context, kubeconfig string, args ...string) (string, error) {
 	out, err := s.run(ctx, kubeconfig, args...)
-	fmt.Printf("\n  $ kubectl %s\n", strings.Join(args, " "))
+	words := make([]string, len(args))
+	for i, arg := range args {
+		words[i] = quoted(arg)
+	}
+	fmt.Printf("\n  $ kubectl %s\n", strings.Join(words, " "))
 	for _, line := range strings.Split(strings.TrimRight(out, "\n"), "\n") {
 		fmt.Println("  " + line)
 	}

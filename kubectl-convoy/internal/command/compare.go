@@ -73,7 +73,7 @@ func newPreview(env *environment) *cobra.Command {
 				return &exitCode{exitError, err}
 			}
 			preview.Objects = filter(preview.Objects, func(o corev1alpha1.ObjectPreview) bool { return selected(actions, o.Action) })
-			if err := output.Print(env.Out, format, preview, func(w io.Writer) error { return output.Preview(w, preview) }); err != nil {
+			if err := output.Print(env.Out, format, preview, func(w io.Writer) error { return output.Preview(w, preview, only) }); err != nil {
 				return &exitCode{exitError, err}
 			}
 			return verdict(preview.Objects, func(o corev1alpha1.ObjectPreview) corev1alpha1.ObjectAction { return o.Action })
@@ -86,7 +86,7 @@ func newPreview(env *environment) *cobra.Command {
 
 func addCompareFlags(cmd *cobra.Command, format *string, only *[]string) {
 	output.AddFlag(cmd, format)
-	cmd.Flags().StringSliceVar(only, "only", nil, "Actions to show and to decide the exit status by: create, update, recreate, delete. Objects that could not be compared always count.")
+	cmd.Flags().StringSliceVar(only, "only", nil, "Actions to show and to decide the exit status by: create, update, recreate, delete, unchanged. An error, of an object that could not be compared, always counts.")
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitCode{exitError, err} })
 }
 
@@ -148,7 +148,7 @@ func verdict[T any](objects []T, action func(T) corev1alpha1.ObjectAction) error
 	}
 	switch {
 	case failed > 0:
-		return &exitCode{exitError, fmt.Errorf("%d of %d objects could not be compared", failed, len(objects))}
+		return &exitCode{exitError, fmt.Errorf("%s could not be compared", output.Count(failed, "object"))}
 	case different > 0:
 		return &exitCode{exitDifferent, nil}
 	}

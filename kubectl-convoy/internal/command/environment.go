@@ -37,6 +37,7 @@ func (e *environment) connect() (versioned.Interface, string, error) {
 		return nil, "", err
 	}
 	config.UserAgent = "kubectl-convoy/" + Version
+	config.WarningHandler = warnings(e.ErrOut)
 	client, err := versioned.NewForConfig(config)
 	if err != nil {
 		return nil, "", err

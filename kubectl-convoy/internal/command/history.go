@@ -32,7 +32,17 @@ func newHistory(env *environment) *cobra.Command {
 			if err := get(cmd.Context(), client, namespace, args[0], "history", map[string]string{"id": id}, history); err != nil {
 				return fmt.Errorf("history of Release %s/%s: %w", namespace, args[0], err)
 			}
-			return output.Print(env.Out, format, history, func(w io.Writer) error { return output.History(w, history) })
+			return output.Print(env.Out, format, history, func(w io.Writer) error {
+				switch {
+				case id != "" && len(history.Objects) == 0:
+					fmt.Fprintf(env.ErrOut, "History id %s has no objects.\n", id)
+				case id == "" && len(history.Entries) == 0:
+					fmt.Fprintf(env.ErrOut, "Release %s/%s has no history yet.\n", namespace, args[0])
+				default:
+					return output.History(w, history)
+				}
+				return nil
+			})
 		},
 	}
 	cmd.Flags().StringVar(&id, "id", "", "Id of one entry, whose objects are shown.")

@@ -3,12 +3,15 @@
 package command
 
 import (
+	"context"
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"kumodo.io/convoy/client/clientset/versioned"
 	"kumodo.io/convoy/kubectl-convoy/internal/output"
 )
 
@@ -22,44 +25,70 @@ func newStatus(env *environment) *cobra.Command {
 		Long: "Show the state of one Release: its conditions, what it waits for, and its objects that are not\n" +
 			"healthy. Without a name, show one line for each Release of the namespace.",
 		Example:           "  kubectl convoy status\n  kubectl convoy status -A\n  kubectl convoy status web",
-		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: env.completeRelease,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) > 1:
+				return oneRelease(cmd, args)
+			case len(args) == 1 && allNamespaces:
+				return fmt.Errorf("a Release is in one namespace: give its name with --namespace, or --all-namespaces without a name")
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client, namespace, err := env.connect()
 			if err != nil {
 				return err
 			}
-			if len(args) == 0 {
-				if allNamespaces {
-					namespace = metav1.NamespaceAll
-				}
-				releases, err := client.CoreV1alpha1().Releases(namespace).List(cmd.Context(), metav1.ListOptions{})
-				if err != nil {
-					return err
-				}
-				if err := setKind(releases); err != nil {
-					return err
-				}
-				return output.Print(env.Out, format, releases, func(w io.Writer) error { return output.Releases(w, releases, allNamespaces) })
+			if len(args) == 1 {
+				return env.statusOf(cmd.Context(), client, namespace, args[0], format)
 			}
-			release, err := client.CoreV1alpha1().Releases(namespace).Get(cmd.Context(), args[0], metav1.GetOptions{})
-			if err != nil {
-				return err
+			if allNamespaces {
+				namespace = metav1.NamespaceAll
 			}
-			if err := setKind(release); err != nil {
-				return err
-			}
-			inventory, err := client.CoreV1alpha1().ReleaseInventories(namespace).Get(cmd.Context(), args[0], metav1.GetOptions{})
-			if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-				inventory, err = nil, nil
-			}
-			if err != nil {
-				return err
-			}
-			return output.Print(env.Out, format, release, func(w io.Writer) error { return output.Release(w, release, inventory) })
+			return env.statusOfAll(cmd.Context(), client, namespace, format)
 		},
 	}
 	output.AddFlag(cmd, &format)
 	cmd.Flags().BoolVarP(&allNamespaces, "all-namespaces", "A", false, "Show the Releases of all namespaces.")
 	return cmd
+}
+
+func (e *environment) statusOfAll(ctx context.Context, client versioned.Interface, namespace, format string) error {
+	releases, err := client.CoreV1alpha1().Releases(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	if err := setKind(releases); err != nil {
+		return err
+	}
+	return output.Print(e.Out, format, releases, func(w io.Writer) error {
+		switch {
+		case len(releases.Items) > 0:
+			return output.Releases(w, releases, namespace == metav1.NamespaceAll)
+		case namespace == metav1.NamespaceAll:
+			fmt.Fprintln(e.ErrOut, "No Releases found.")
+		default:
+			fmt.Fprintf(e.ErrOut, "No Releases found in namespace %s.\n", namespace)
+		}
+		return nil
+	})
+}
+
+func (e *environment) statusOf(ctx context.Context, client versioned.Interface, namespace, name, format string) error {
+	release, err := client.CoreV1alpha1().Releases(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("status of Release %s/%s: %w", namespace, name, err)
+	}
+	if err := setKind(release); err != nil {
+		return err
+	}
+	inventory, err := client.CoreV1alpha1().ReleaseInventories(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		inventory, err = nil, nil
+	}
+	if err != nil {
+		return fmt.Errorf("inventory of Release %s/%s: %w", namespace, name, err)
+	}
+	return output.Print(e.Out, format, release, func(w io.Writer) error { return output.Release(w, release, inventory) })
 }

@@ -25,29 +25,46 @@ var marks = map[corev1alpha1.ObjectAction]string{
 	corev1alpha1.ActionDelete: "-", corev1alpha1.ActionError: "!", corev1alpha1.ActionUnchanged: " ",
 }
 
-// Preview writes what a sync would do.
-func Preview(w io.Writer, preview *corev1alpha1.ReleasePreview) error {
+// Preview writes what a sync would do. It has the objects of the actions in only, or of
+// all when that is empty; objects that the sync would leave as they are, are then counted and
+// not listed. What is done with hooks is told; they are not among the objects.
+func Preview(w io.Writer, preview *corev1alpha1.ReleasePreview, only []string) error {
 	lines := &lineWriter{w: w}
-	counts := map[corev1alpha1.ObjectAction]int{}
+	counts, hooks := map[corev1alpha1.ObjectAction]int{}, 0
 	for i := range preview.Objects {
 		object := &preview.Objects[i]
-		counts[object.Action]++
-		if object.Action == corev1alpha1.ActionUnchanged {
+		if object.Hook != "" && object.Action == corev1alpha1.ActionUnchanged {
+			hooks++
+			lines.print("  %s (hook %s) %s", ObjectName(object.ObjectKey), object.Hook, oneLine(object.Message))
 			continue
 		}
-		head := fmt.Sprintf("%s %s %s", marks[object.Action], object.Action, ObjectName(object.ObjectKey))
-		if object.Hook != "" {
-			head += " (hook " + object.Hook + ")"
+		counts[object.Action]++
+		if object.Action != corev1alpha1.ActionUnchanged || len(only) > 0 {
+			lines.preview(object)
 		}
-		if object.Simulated {
-			head += " (simulated)"
-		}
-		lines.print("%s", head)
-		lines.message(object.Message)
-		lines.changes(object.Changes)
 	}
-	lines.print("%s: %s", ShortRevision(preview.Revision), tally(counts))
+	summary := tally(counts, hooks)
+	switch {
+	case summary == "" && len(only) > 0:
+		summary = "no object with the action " + strings.Join(only, ", ")
+	case summary == "":
+		summary = "no objects"
+	}
+	lines.print("%s: %s", ShortRevision(preview.Revision), summary)
 	return lines.err
+}
+
+func (l *lineWriter) preview(object *corev1alpha1.ObjectPreview) {
+	head := fmt.Sprintf("%s %s %s", marks[object.Action], object.Action, ObjectName(object.ObjectKey))
+	if object.Hook != "" {
+		head += " (hook " + object.Hook + ")"
+	}
+	if object.Simulated {
+		head += " (simulated)"
+	}
+	l.print("%s", head)
+	l.message(object.Message)
+	l.changes(object.Changes)
 }
 
 // Diff writes how objects differ.
@@ -61,12 +78,35 @@ func Diff(w io.Writer, diff *corev1alpha1.ReleaseDiff) error {
 		lines.print("%s %s %s", marks[object.Action], object.Action, ObjectName(object.ObjectKey))
 		lines.message(object.Message)
 		if object.Unified != "" {
-			lines.print("%s", strings.TrimRight(object.Unified, "\n"))
+			lines.print("%s", titled(object.Unified, ObjectName(object.ObjectKey), diff))
 		} else {
 			lines.changes(object.Changes)
 		}
 	}
 	return lines.err
+}
+
+// titled gives a unified diff whose header tells the object and which side is which.
+func titled(unified, object string, diff *corev1alpha1.ReleaseDiff) string {
+	lines := strings.SplitN(strings.TrimRight(unified, "\n"), "\n", 3)
+	if len(lines) < 3 || !strings.HasPrefix(lines[0], "--- ") || !strings.HasPrefix(lines[1], "+++ ") {
+		return strings.Join(lines, "\n")
+	}
+	lines[0] = fmt.Sprintf("--- %s (%s)", object, side(diff.From))
+	lines[1] = fmt.Sprintf("+++ %s (%s)", object, side(diff.To))
+	return strings.Join(lines, "\n")
+}
+
+// side says what one side of a comparison is: live, desired, a render by its digest, or an
+// entry of the history by its id.
+func side(name string) string {
+	switch {
+	case name == "live" || name == "desired":
+		return name
+	case strings.Contains(name, ":"):
+		return "render " + ShortRevision(name)
+	}
+	return "history id " + name
 }
 
 // History writes past renders, and the objects of one where they are given.
@@ -91,15 +131,15 @@ func History(w io.Writer, history *corev1alpha1.ReleaseHistory) error {
 	return table.Flush()
 }
 
-func tally(counts map[corev1alpha1.ObjectAction]int) string {
+func tally(counts map[corev1alpha1.ObjectAction]int, hooks int) string {
 	var parts []string
 	for _, action := range actions {
 		if n := counts[action]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, action))
 		}
 	}
-	if len(parts) == 0 {
-		return "no objects"
+	if hooks > 0 {
+		parts = append(parts, Count(hooks, "hook"))
 	}
 	return strings.Join(parts, ", ")
 }

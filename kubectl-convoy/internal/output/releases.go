@@ -49,16 +49,17 @@ func Release(w io.Writer, release *corev1alpha1.Release, inventory *corev1alpha1
 	fmt.Fprintf(table, "Cluster:\t%s\n", release.Spec.ClusterRef.Name)
 	fmt.Fprintf(table, "Revision:\t%s\n", revision(release))
 	if applied := release.Status.Applied; applied != nil {
-		fmt.Fprintf(table, "Applied:\t%s, %d objects, %s ago\n", applied.Revision, applied.Objects, ago(applied.At))
+		fmt.Fprintf(table, "Applied:\t%s, %s, %s ago\n", ShortRevision(applied.Revision), Count(int(applied.Objects), "object"), ago(applied.At))
 	}
 	if sync := release.Status.Sync; sync != nil {
 		for _, blocker := range sync.BlockedBy {
 			fmt.Fprintf(table, "Blocked by:\t%s\n", blocker)
 		}
 		if sync.NextRetryAt != nil {
-			fmt.Fprintf(table, "Next retry:\tin %s, after %d failed attempts\n", duration.HumanDuration(time.Until(sync.NextRetryAt.Time)), sync.Attempts)
+			fmt.Fprintf(table, "Next retry:\tin %s, after %s\n", human(time.Until(sync.NextRetryAt.Time)), Count(int(sync.Attempts), "failed attempt"))
 		}
 	}
+	wayOut(table, release)
 	fmt.Fprint(table, "\nCONDITION\tSTATUS\tREASON\tSINCE\tMESSAGE\n")
 	for _, name := range conditionOrder {
 		if c := meta.FindStatusCondition(release.Status.Conditions, name); c != nil {
@@ -66,21 +67,9 @@ func Release(w io.Writer, release *corev1alpha1.Release, inventory *corev1alpha1
 		}
 	}
 	if inventory != nil {
-		unhealthy(table, inventory)
+		health(table, inventory)
 	}
 	return table.Flush()
-}
-
-func unhealthy(w io.Writer, inventory *corev1alpha1.ReleaseInventory) {
-	if summary := inventory.Status.Summary; summary != nil {
-		fmt.Fprintf(w, "\nObjects:\t%d healthy, %d progressing, %d degraded, %d suspended, %d missing, %d unknown\n",
-			summary.Healthy, summary.Progressing, summary.Degraded, summary.Suspended, summary.Missing, summary.Unknown)
-	}
-	for _, health := range inventory.Status.Health {
-		if health.Status != corev1alpha1.HealthHealthy {
-			fmt.Fprintf(w, "%s\t%s\t%s\n", ObjectName(health.ObjectKey), health.Status, oneLine(health.Message))
-		}
-	}
 }
 
 // ObjectName is how an object is written for people: Kind.group namespace/name.
@@ -125,6 +114,18 @@ func ShortRevision(revision string) string {
 	return revision[:at+13]
 }
 
-func ago(t metav1.Time) string { return duration.HumanDuration(time.Since(t.Time)) }
+func ago(t metav1.Time) string { return human(time.Since(t.Time)) }
+
+// human gives a duration for people; one that is over already, or not begun by a clock that
+// is a little ahead of this one's, is none.
+func human(d time.Duration) string { return duration.HumanDuration(max(d, 0)) }
+
+// Count gives "1 object", "2 objects".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

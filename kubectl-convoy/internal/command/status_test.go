@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+)
+
+func TestStatusShowsUnhealthyObjects(t *testing.T) {
+	g := NewWithT(t)
+	release := &corev1alpha1.Release{
+		TypeMeta: typeMeta("Release"), ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop"},
+		Spec: corev1alpha1.ReleaseSpec{ClusterRef: corev1alpha1.LocalReference{Name: "prod"}},
+		Status: corev1alpha1.ReleaseStatus{Conditions: []metav1.Condition{
+			{Type: corev1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: "Degraded", Message: "1 of 2\nobjects"},
+		}},
+	}
+	fine := corev1alpha1.ObjectKey{Version: "v1", Kind: "Service", Namespace: "shop", Name: "fine"}
+	bad := corev1alpha1.ObjectKey{Version: "v1", Kind: "Pod", Namespace: "shop", Name: "bad"}
+	inventory := &corev1alpha1.ReleaseInventory{
+		TypeMeta: typeMeta("ReleaseInventory"), ObjectMeta: release.ObjectMeta,
+		Spec: corev1alpha1.ReleaseInventorySpec{Entries: []corev1alpha1.InventoryEntry{{ObjectKey: fine, Digest: "d"}, {ObjectKey: bad, Digest: "d"}}},
+		Status: corev1alpha1.ReleaseInventoryStatus{
+			Summary: &corev1alpha1.HealthSummary{Healthy: 1, Degraded: 1},
+			Health: []corev1alpha1.ObjectHealth{
+				{ObjectKey: fine, Status: corev1alpha1.HealthHealthy},
+				{ObjectKey: bad, Status: corev1alpha1.HealthDegraded, Message: "crash loop"},
+			},
+		},
+	}
+	_, out, _ := run(t, map[string]runtime.Object{
+		"GET " + releasesPath + "/web": release,
+		"GET /apis/core.convoy.kumodo.io/v1alpha1/namespaces/shop/releaseinventories/web": inventory,
+	}, "status", "web")
+	g.Expect(out).To(MatchRegexp(`Ready +False +Degraded .*1 of 2 objects`))
+	g.Expect(out).To(MatchRegexp(`Objects: +1 healthy, 1 degraded\n`))
+	g.Expect(out).To(MatchRegexp(`Pod shop/bad +degraded +crash loop`))
+	g.Expect(out).NotTo(ContainSubstring("shop/fine"))
+}
+
+func TestNothingToShow(t *testing.T) {
+	none := &corev1alpha1.ReleaseList{TypeMeta: typeMeta("ReleaseList")}
+	history := &corev1alpha1.ReleaseHistory{TypeMeta: typeMeta("ReleaseHistory"), Entries: []corev1alpha1.HistoryEntry{}}
+	one := history.DeepCopy()
+	one.Entries = []corev1alpha1.HistoryEntry{{ID: 3}}
+	answers := map[string]runtime.Object{
+		"GET " + releasesPath + "?limit=500":                none,
+		"GET " + releasesPath:                               none,
+		"GET /apis/core.convoy.kumodo.io/v1alpha1/releases": none,
+		"GET " + releasesPath + "/web/history":              history,
+		"GET " + releasesPath + "/web/history?id=3":         one,
+	}
+	for _, c := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"no Release", []string{"status"}, "No Releases found in namespace shop.\n"},
+		{"no Release anywhere", []string{"status", "-A"}, "No Releases found.\n"},
+		{"no history", []string{"history", "web"}, "Release shop/web has no history yet.\n"},
+		{"an entry without objects", []string{"history", "web", "--id", "3"}, "History id 3 has no objects.\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := NewWithT(t)
+			code, out, errOut := run(t, answers, c.args...)
+			g.Expect(code).To(Equal(0))
+			g.Expect(out).To(BeEmpty())
+			g.Expect(errOut).To(Equal(c.want))
+		})
+	}
+}
+
+func TestStatusRefusesArgumentsThatContradict(t *testing.T) {
+	for _, args := range [][]string{{"status", "web", "-A"}, {"status", "web", "shop"}} {
+		code, out, errOut := run(t, nil, args...)
+		g := NewWithT(t)
+		g.Expect(code).To(Equal(1))
+		g.Expect(out).To(BeEmpty())
+		g.Expect(errOut).To(ContainSubstring("Release"))
+		g.Expect(errOut).NotTo(ContainSubstring("not found"), "no server is asked")
+	}
+}

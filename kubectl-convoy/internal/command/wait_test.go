@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+)
+
+// watchServer answers a request for a sync, and lets every other request, which lists and
+// watches, be answered by events.
+func watchServer(events http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, req *http.Request) {
+		if req.Method == http.MethodPost {
+			send(w, newRelease())
+			return
+		}
+		events(w, req)
+	}
+}
+
+// stream answers a watch with the states of a Release, one after the other, and leaves it
+// open.
+func stream(w http.ResponseWriter, req *http.Request, states ...*corev1alpha1.Release) {
+	w.Header().Set("Content-Type", "application/json")
+	encoder := json.NewEncoder(w)
+	write := func(kind watch.EventType, release *corev1alpha1.Release) {
+		data, _ := json.Marshal(release)
+		_ = encoder.Encode(metav1.WatchEvent{Type: string(kind), Object: runtime.RawExtension{Raw: data}})
+		w.(http.Flusher).Flush()
+	}
+	for i, state := range states {
+		kind := watch.Modified
+		if i == 0 {
+			kind = watch.Added
+		}
+		write(kind, state)
+		if i == 0 {
+			end := &corev1alpha1.Release{TypeMeta: state.TypeMeta}
+			end.ResourceVersion = "1"
+			end.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+			write(watch.Bookmark, end)
+		}
+	}
+	<-req.Context().Done()
+}
+
+func TestSyncWaitsForAGate(t *testing.T) {
+	g := NewWithT(t)
+	waiting := newRelease(ready(metav1.ConditionFalse, "WaitingForGate", "waits"), gated(corev1alpha1.GateStatus{Name: "go"}))
+	synced := newRelease(handledAt(requestedAt), ready(metav1.ConditionTrue, "Ready", "2 objects are applied"), gated(corev1alpha1.GateStatus{Name: "go", Approved: true}))
+	synced.ResourceVersion = "2"
+	code, out, errOut := runAgainst(t, context.Background(), watchServer(func(w http.ResponseWriter, req *http.Request) {
+		stream(w, req, waiting, synced)
+	}), "sync", "web", "--wait")
+	g.Expect(code).To(Equal(0))
+	g.Expect(out).To(Equal("release.core.convoy.kumodo.io/web sync requested\n"))
+	g.Expect(errOut).To(MatchRegexp("^waiting for the approval of gate go; approve with: kubectl .*\nReady: 2 objects are applied\n$"))
+}
+
+func TestSyncEndsAfterItsTimeout(t *testing.T) {
+	g := NewWithT(t)
+	code, _, errOut := runAgainst(t, context.Background(), watchServer(func(_ http.ResponseWriter, req *http.Request) {
+		<-req.Context().Done()
+	}), "sync", "web", "--wait", "--timeout", "10ms")
+	g.Expect(code).To(Equal(1))
+	g.Expect(errOut).To(HavePrefix("error: Release shop/web is not synced after 10ms: "))
+}
+
+func TestSyncEndsWhenInterrupted(t *testing.T) {
+	g := NewWithT(t)
+	ctx, interrupt := context.WithCancel(context.Background())
+	code, _, errOut := runAgainst(t, ctx, watchServer(func(_ http.ResponseWriter, req *http.Request) {
+		interrupt()
+		<-req.Context().Done()
+	}), "sync", "web", "--wait")
+	g.Expect(code).To(Equal(1))
+	g.Expect(errOut).To(Equal("error: interrupted: the sync of Release shop/web goes on\n"))
+}
+
+func TestSyncThatMayNotBeWatched(t *testing.T) {
+	g := NewWithT(t)
+	code, _, errOut := runAgainst(t, context.Background(), watchServer(func(w http.ResponseWriter, _ *http.Request) {
+		refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, "eve may not watch releases")
+	}), "sync", "web", "--wait")
+	g.Expect(code).To(Equal(1))
+	g.Expect(errOut).To(Equal("error: watching Release shop/web: eve may not watch releases\n"))
+}
+
+func TestSyncThatCannotBeWatchedForAWhile(t *testing.T) {
+	g := NewWithT(t)
+	synced := newRelease(handledAt(requestedAt), ready(metav1.ConditionTrue, "Ready", "2 objects are applied"))
+	var asked atomic.Int32
+	code, _, errOut := runAgainst(t, context.Background(), watchServer(func(w http.ResponseWriter, req *http.Request) {
+		if asked.Add(1) == 1 {
+			refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd has no leader")
+			return
+		}
+		if !req.URL.Query().Has("watch") {
+			send(w, &corev1alpha1.ReleaseList{TypeMeta: typeMeta("ReleaseList"), Items: []corev1alpha1.Release{*synced}})
+			return
+		}
+		stream(w, req, synced)
+	}), "sync", "web", "--wait")
+	g.Expect(code).To(Equal(0))
+	g.Expect(errOut).To(Equal("watching Release shop/web is tried again: etcd has no leader\nReady: 2 objects are applied\n"))
+}
+
+func TestLateWithoutSightSaysNothingOld(t *testing.T) {
+	g := NewWithT(t)
+	var told bytes.Buffer
+	f := &follower{requested: newRelease(), out: &told}
+	_, err := f.see(watch.Event{Type: watch.Added, Object: newRelease(ready(metav1.ConditionFalse, "WaitingForWave", "waiting for Release db"))})
+	g.Expect(err).NotTo(HaveOccurred())
+	gone, end := context.WithCancel(context.Background())
+	end()
+	f.asked(gone, errors.New("context canceled"))
+	g.Expect(f.late(time.Second)).To(MatchError(ContainSubstring("waiting for Release db")), "the end of the wait is no failure")
+
+	f.asked(context.Background(), errors.New("no route to host"))
+	f.asked(context.Background(), errors.New("no route to host"))
+	g.Expect(f.late(time.Second)).To(MatchError("it is not known whether Release shop/web is synced after 1s: no route to host"))
+	f.asked(context.Background(), nil)
+	g.Expect(f.late(time.Second)).To(MatchError(ContainSubstring("waiting for Release db")))
+	g.Expect(told.String()).To(Equal("waiting for Release db\nwatching Release shop/web is tried again: no route to host\n"))
+}
