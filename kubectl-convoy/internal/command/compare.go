@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	corev1alpha1client "kumodo.io/convoy/client/clientset/versioned/typed/core/v1alpha1"
 	"kumodo.io/convoy/kubectl-convoy/internal/output"
 )
 
@@ -29,8 +30,9 @@ func newDiff(env *environment) *cobra.Command {
 		Args:              asError(oneRelease),
 		ValidArgsFunction: env.completeRelease,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			diff := &corev1alpha1.ReleaseDiff{}
-			err := env.compare(cmd, args[0], "diff", map[string]string{"from": from, "to": to}, diff)
+			diff, err := compare(env, args[0], "diff", func(releases releaseInterface, name string) (*corev1alpha1.ReleaseDiff, error) {
+				return releases.Diff(cmd.Context(), name, corev1alpha1.ReleaseDiffOptions{From: from, To: to})
+			})
 			if err != nil {
 				return err
 			}
@@ -64,8 +66,10 @@ func newPreview(env *environment) *cobra.Command {
 		Args:              asError(oneRelease),
 		ValidArgsFunction: env.completeRelease,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			preview := &corev1alpha1.ReleasePreview{}
-			if err := env.compare(cmd, args[0], "preview", map[string]string{"revision": revision}, preview); err != nil {
+			preview, err := compare(env, args[0], "preview", func(releases releaseInterface, name string) (*corev1alpha1.ReleasePreview, error) {
+				return releases.Preview(cmd.Context(), name, corev1alpha1.ReleasePreviewOptions{Revision: revision})
+			})
+			if err != nil {
 				return err
 			}
 			actions, err := actionSet(only)
@@ -90,16 +94,19 @@ func addCompareFlags(cmd *cobra.Command, format *string, only *[]string) {
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitCode{exitError, err} })
 }
 
+// releaseInterface is the client for the Releases of a namespace.
+type releaseInterface = corev1alpha1client.ReleaseInterface
+
 // compare asks for a comparison; every failure has the exit code of one.
-func (e *environment) compare(cmd *cobra.Command, name, subresource string, query map[string]string, out runtime.Object) error {
-	client, namespace, err := e.connect()
+func compare[T runtime.Object](env *environment, name, subresource string, ask func(releaseInterface, string) (T, error)) (answer T, err error) {
+	client, namespace, err := env.connect()
 	if err != nil {
-		return &exitCode{exitError, err}
+		return answer, &exitCode{exitError, err}
 	}
-	if err := get(cmd.Context(), client, namespace, name, subresource, query, out); err != nil {
-		return &exitCode{exitError, fmt.Errorf("%s of Release %s/%s: %w", subresource, namespace, name, err)}
+	if answer, err = ask(client.CoreV1alpha1().Releases(namespace), name); err != nil {
+		return answer, &exitCode{exitError, fmt.Errorf("%s of Release %s/%s: %w", subresource, namespace, name, err)}
 	}
-	return nil
+	return answer, setKind(answer)
 }
 
 var knownActions = sets.New(corev1alpha1.ActionCreate, corev1alpha1.ActionUpdate, corev1alpha1.ActionRecreate,

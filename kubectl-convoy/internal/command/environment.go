@@ -45,21 +45,6 @@ func (e *environment) connect() (versioned.Interface, string, error) {
 	return client, namespace, nil
 }
 
-// get asks for a subresource of a Release and decodes the answer into out.
-func get(ctx context.Context, client versioned.Interface, namespace, name, subresource string, query map[string]string, out runtime.Object) error {
-	request := client.CoreV1alpha1().RESTClient().Get().
-		Namespace(namespace).Resource("releases").Name(name).SubResource(subresource)
-	for key, value := range query {
-		if value != "" {
-			request = request.Param(key, value)
-		}
-	}
-	if err := request.Do(ctx).Into(out); err != nil {
-		return err
-	}
-	return setKind(out)
-}
-
 // setKind sets apiVersion and kind, which decoding takes off, so that what is printed
 // whole says what it is.
 func setKind(object runtime.Object) error {

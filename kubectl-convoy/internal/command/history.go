@@ -28,9 +28,12 @@ func newHistory(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			history := &corev1alpha1.ReleaseHistory{}
-			if err := get(cmd.Context(), client, namespace, args[0], "history", map[string]string{"id": id}, history); err != nil {
+			history, err := client.CoreV1alpha1().Releases(namespace).History(cmd.Context(), args[0], corev1alpha1.ReleaseHistoryOptions{ID: id})
+			if err != nil {
 				return fmt.Errorf("history of Release %s/%s: %w", namespace, args[0], err)
+			}
+			if err := setKind(history); err != nil {
+				return err
 			}
 			return output.Print(env.Out, format, history, func(w io.Writer) error {
 				switch {

@@ -128,8 +128,8 @@ func TestSyncStands(t *testing.T) {
 		},
 		{
 			name:     "synced, not healthy yet",
-			now:      newRelease(handledAt(requestedAt), ready(metav1.ConditionFalse, "Progressing", "1 of 2 objects are not healthy")),
-			progress: "1 of 2 objects are not healthy", late: "Release shop/web is not Ready after 3s: 1 of 2 objects are not healthy",
+			now:      newRelease(handledAt(requestedAt), ready(metav1.ConditionFalse, "Progressing", "1 of 2 objects is not healthy")),
+			progress: "1 of 2 objects is not healthy", late: "Release shop/web is not Ready after 3s: 1 of 2 objects is not healthy",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

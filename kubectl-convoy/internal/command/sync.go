@@ -3,14 +3,12 @@
 package command
 
 import (
-	"context"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
-	"kumodo.io/convoy/client/clientset/versioned"
 )
 
 // newSync is `kubectl convoy sync`.
@@ -33,9 +31,9 @@ func newSync(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			release, err := requestSync(cmd.Context(), client, namespace, args[0], force)
+			release, err := client.CoreV1alpha1().Releases(namespace).Sync(cmd.Context(), args[0], corev1alpha1.ReleaseSyncOptions{Force: force})
 			if err != nil {
-				return err
+				return fmt.Errorf("sync of Release %s/%s: %w", namespace, args[0], err)
 			}
 			fmt.Fprintf(env.Out, "release.core.convoy.kumodo.io/%s sync requested\n", release.Name)
 			if !wait {
@@ -48,17 +46,4 @@ func newSync(env *environment) *cobra.Command {
 	cmd.Flags().BoolVar(&wait, "wait", false, "Wait until the Release is Ready.")
 	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "How long to wait, with --wait.")
 	return cmd
-}
-
-func requestSync(ctx context.Context, client versioned.Interface, namespace, name string, force bool) (*corev1alpha1.Release, error) {
-	request := client.CoreV1alpha1().RESTClient().Post().
-		Namespace(namespace).Resource("releases").Name(name).SubResource("sync")
-	if force {
-		request = request.Param("force", "true")
-	}
-	release := &corev1alpha1.Release{}
-	if err := request.Do(ctx).Into(release); err != nil {
-		return nil, fmt.Errorf("sync of Release %s/%s: %w", namespace, name, err)
-	}
-	return release, nil
 }

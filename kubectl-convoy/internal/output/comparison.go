@@ -5,6 +5,7 @@ package output
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"k8s.io/cli-runtime/pkg/printers"
@@ -123,12 +124,23 @@ func History(w io.Writer, history *corev1alpha1.ReleaseHistory) error {
 		return lines.err
 	}
 	table := printers.GetNewTabWriter(w)
-	fmt.Fprint(table, "ID\tREVISION\tRENDER\tOUTCOME\tAGE\tMESSAGE\n")
+	fmt.Fprint(table, "ID\tREVISION\tRENDER\tOUTCOME\tAGE\tAPPROVED BY\tMESSAGE\n")
 	for _, entry := range history.Entries {
-		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\n", entry.ID, ShortRevision(entry.Revision), ShortRevision(entry.Render),
-			entry.Outcome, ago(entry.At), oneLine(entry.Message))
+		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", entry.ID, ShortRevision(entry.Revision), ShortRevision(entry.Render),
+			entry.Outcome, ago(entry.At), approvers(entry.Approvals), oneLine(entry.Message))
 	}
 	return table.Flush()
+}
+
+// approvers names who let a render through its gates, each once.
+func approvers(approvals []corev1alpha1.Approval) string {
+	var names []string
+	for _, approval := range approvals {
+		if !slices.Contains(names, approval.By) {
+			names = append(names, approval.By)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 func tally(counts map[corev1alpha1.ObjectAction]int, hooks int) string {

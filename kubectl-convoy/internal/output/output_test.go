@@ -157,3 +157,16 @@ func TestReleaseCountsAndShortens(t *testing.T) {
 	g.Expect(after(g, r, nil, "Revision: <none>\n")).To(HavePrefix(
 		"Applied: main@sha1:0123456789ab, 1 object, 0s ago\nNext retry: in 0s, after 1 failed attempt\n"))
 }
+
+func TestHistoryNamesApprovers(t *testing.T) {
+	g := NewWithT(t)
+	out := &bytes.Buffer{}
+	g.Expect(History(out, &corev1alpha1.ReleaseHistory{Entries: []corev1alpha1.HistoryEntry{
+		{ID: 2, Revision: "main@2", Render: digest, Outcome: corev1alpha1.OutcomeHealthy, Approvals: []corev1alpha1.Approval{
+			{Gate: "qa", By: "eve"}, {Gate: "ops", By: "bob"}, {Gate: "last", By: "eve"},
+		}},
+		{ID: 1, Revision: "main@1", Render: digest, Outcome: corev1alpha1.OutcomeFailed, Message: "no"},
+	}})).To(Succeed())
+	g.Expect(out.String()).To(MatchRegexp(`(?m)^2 .* eve, bob *$`))
+	g.Expect(out.String()).To(MatchRegexp(`(?m)^1 .*failed +[0-9]+y +no$`), "nobody approved it")
+}

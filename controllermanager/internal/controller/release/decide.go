@@ -133,9 +133,11 @@ func appliedMessage(applied corev1alpha1.AppliedStatus) string {
 }
 
 // isAre gives "1 object is", "2 objects are".
-func isAre(n int, noun string) string {
+func isAre(n int, noun string) string { return count(n, noun) + " " + are(n) }
+
+func are(n int) string {
 	if n == 1 {
-		return count(n, noun) + " is"
+		return "is"
 	}
-	return count(n, noun) + " are"
+	return "are"
 }

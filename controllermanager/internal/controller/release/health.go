@@ -38,7 +38,7 @@ func ailmentOf(key corev1alpha1.ObjectKey, health corev1alpha1.ObjectHealth) ail
 		status = corev1alpha1.HealthUnknown
 	}
 	a := ailment{severity: severity[status], status: status, text: fmt.Sprintf("%s is %s", objectName(key), status)}
-	if health.Message != "" {
+	if health.Message != "" && status != corev1alpha1.HealthMissing { // there is nothing to add to that
 		a.text += ": " + health.Message
 	}
 	return a
@@ -91,7 +91,10 @@ func (s *scope) health() (metav1.ConditionStatus, string, string) {
 		applied = append(applied, entry)
 	}
 	if len(applied) == 0 {
-		if len(s.objectEntries()) > 0 || s.inventory == nil && s.applied().Objects > 0 {
+		switch {
+		case others > 0 && s.applied().Render != "":
+			return metav1.ConditionUnknown, corev1alpha1.ReasonProgressing, isAre(others, "object") + " being applied"
+		case others > 0 || s.inventory == nil && s.applied().Objects > 0:
 			return metav1.ConditionUnknown, corev1alpha1.ReasonProgressing, "nothing is applied yet"
 		}
 		return metav1.ConditionTrue, corev1alpha1.ReasonHealthy, "there are no objects"
@@ -130,7 +133,7 @@ func (s *scope) verdictOn(applied []corev1alpha1.InventoryEntry) (metav1.Conditi
 		}
 		return metav1.ConditionTrue, corev1alpha1.ReasonHealthy, message
 	}
-	message := fmt.Sprintf("%d of %s not healthy: %s", len(ill), isAre(len(applied), "object"), ailments(ill))
+	message := fmt.Sprintf("%d of %s %s not healthy: %s", len(ill), count(len(applied), "object"), are(len(ill)), ailments(ill))
 	switch worst.status {
 	case corev1alpha1.HealthUnknown:
 		return metav1.ConditionUnknown, corev1alpha1.ReasonUnknown, message

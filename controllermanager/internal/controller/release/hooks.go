@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -98,8 +99,8 @@ func (c *Controller) runGroup(ctx context.Context, s *scope, hooks []render.Hook
 		}
 		c.cleanUp(ctx, s, hook, status.Phase)
 		if status.Phase == corev1alpha1.HookFailed && hook.FailurePolicy != corev1alpha1.HookFailureIgnore {
-			return stuck(corev1alpha1.ConditionApplied, corev1alpha1.ReasonHookFailed, fmt.Sprintf("%s failed; %s",
-				hookText(hook, status.Message), wayOut(hook)))
+			return stuck(corev1alpha1.ConditionApplied, corev1alpha1.ReasonHookFailed, fmt.Sprintf("%s; %s",
+				failedText(hook, status.Message), wayOut(hook)))
 		}
 	}
 	if len(running) > 0 {
@@ -110,10 +111,23 @@ func (c *Controller) runGroup(ctx context.Context, s *scope, hooks []render.Hook
 
 func hookText(hook render.Hook, message string) string {
 	text := fmt.Sprintf("%s hook %s (%s)", hook.On, hook.Name, objectName(hook.Object.Key()))
+	if strings.HasPrefix(hook.Name, string(hook.On)+"/") { // a chart's, named by point and object
+		text = fmt.Sprintf("%s hook %s", hook.On, objectName(hook.Object.Key()))
+	}
 	if message != "" {
 		text += ": " + message
 	}
 	return text
+}
+
+func failedText(hook render.Hook, message string) string {
+	switch {
+	case message == "":
+		return hookText(hook, "") + " failed"
+	case strings.HasPrefix(message, "failed"):
+		return hookText(hook, "") + " " + message
+	}
+	return hookText(hook, "") + " failed: " + message
 }
 
 // wayOut says what ends the state in which a hook failed.

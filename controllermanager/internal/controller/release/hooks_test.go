@@ -74,7 +74,7 @@ func TestHookThatFails(t *testing.T) {
 	w.pass()
 	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply undo"}))
 	w.Expect(w.condition(corev1alpha1.ConditionReady)).To(Equal("False HookFailed"))
-	w.Expect(w.message(corev1alpha1.ConditionApplied)).To(HavePrefix("preSync hook migrate (Job ns/migrate): exit code 1 failed; "))
+	w.Expect(w.message(corev1alpha1.ConditionApplied)).To(HavePrefix("preSync hook migrate (Job ns/migrate) failed: exit code 1; "))
 	w.Expect(w.release().Status.History).To(ConsistOf(HaveField("Outcome", corev1alpha1.OutcomeFailed)))
 
 	w.clock.SetTime(w.clock.Now().Add(time.Hour))
@@ -243,4 +243,16 @@ func TestHooksOfOtherOccasionsStay(t *testing.T) {
 	result.OtherHooks = []render.Hook{hookOf("install", corev1alpha1.HookPreSync)}
 	w.pass()
 	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply a"}))
+}
+
+func TestHookTexts(t *testing.T) {
+	g := NewWithT(t)
+	job := objectOf("Job", "migrate", 0, "1")
+	own := render.Hook{Name: "db", On: corev1alpha1.HookPreSync, Object: job}
+	charts := render.Hook{Name: "preSync/Job/migrate", On: corev1alpha1.HookPreSync, Object: job}
+	g.Expect(hookText(own, "")).To(Equal("preSync hook db (Job ns/migrate)"))
+	g.Expect(hookText(charts, "3 pods run")).To(Equal("preSync hook Job ns/migrate: 3 pods run"))
+	g.Expect(failedText(own, "")).To(Equal("preSync hook db (Job ns/migrate) failed"))
+	g.Expect(failedText(own, "did not end within 3s")).To(Equal("preSync hook db (Job ns/migrate) failed: did not end within 3s"))
+	g.Expect(failedText(own, "failed: BackoffLimitExceeded")).To(Equal("preSync hook db (Job ns/migrate) failed: BackoffLimitExceeded"))
 }

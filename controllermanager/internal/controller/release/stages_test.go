@@ -62,7 +62,7 @@ func TestHealthOfAnOlderInventoryDoesNotCount(t *testing.T) {
 
 func TestStageMessages(t *testing.T) {
 	w := stagedWorld(t)
-	w.Expect(w.message(corev1alpha1.ConditionApplied)).To(Equal("stage -1: waiting for the health of 1 object"))
+	w.Expect(w.message(corev1alpha1.ConditionApplied)).To(Equal("waiting for stage -1: the health of 1 object is not known yet"))
 	w.observe(health("db", corev1alpha1.HealthDegraded, "container crashes"))
 	result := w.pass()
 	w.Expect(w.message(corev1alpha1.ConditionApplied)).To(Equal("waiting for stage -1: Deployment ns/db is degraded: container crashes"))
@@ -135,17 +135,17 @@ func TestHealthyCondition(t *testing.T) {
 		{"one suspended", []corev1alpha1.ObjectHealth{health("a", corev1alpha1.HealthSuspended, "")}, 0,
 			"True Healthy", "2 objects are healthy, 1 suspended", corev1alpha1.OutcomeHealthy},
 		{"one progressing", []corev1alpha1.ObjectHealth{health("a", corev1alpha1.HealthProgressing, "1 of 2")}, 0,
-			"False Progressing", "1 of 3 objects are not healthy: Deployment ns/a is progressing: 1 of 2", corev1alpha1.OutcomeApplied},
+			"False Progressing", "1 of 3 objects is not healthy: Deployment ns/a is progressing: 1 of 2", corev1alpha1.OutcomeApplied},
 		{"one progressing for too long", []corev1alpha1.ObjectHealth{health("a", corev1alpha1.HealthProgressing, "1 of 2")}, defaultTimeout,
-			"False HealthTimeout", "after 5m0s 1 of 3 objects are not healthy: Deployment ns/a is progressing: 1 of 2", corev1alpha1.OutcomeFailed},
+			"False HealthTimeout", "after 5m0s 1 of 3 objects is not healthy: Deployment ns/a is progressing: 1 of 2", corev1alpha1.OutcomeFailed},
 		{"the worst first", []corev1alpha1.ObjectHealth{health("a", corev1alpha1.HealthProgressing, ""), health("b", corev1alpha1.HealthDegraded, "crashes")}, 0,
 			"False Degraded", "2 of 3 objects are not healthy: Deployment ns/b is degraded: crashes; Deployment ns/a is progressing", corev1alpha1.OutcomeApplied},
 		{"degraded for too long", []corev1alpha1.ObjectHealth{health("b", corev1alpha1.HealthDegraded, "")}, defaultTimeout,
-			"False Degraded", "1 of 3 objects are not healthy: Deployment ns/b is degraded", corev1alpha1.OutcomeFailed},
+			"False Degraded", "1 of 3 objects is not healthy: Deployment ns/b is degraded", corev1alpha1.OutcomeFailed},
 		{"one missing", []corev1alpha1.ObjectHealth{health("c", corev1alpha1.HealthMissing, "")}, 0,
-			"False Degraded", "1 of 3 objects are not healthy: ConfigMap ns/c is missing", corev1alpha1.OutcomeApplied},
+			"False Degraded", "1 of 3 objects is not healthy: ConfigMap ns/c is missing", corev1alpha1.OutcomeApplied},
 		{"one unknown", []corev1alpha1.ObjectHealth{health("c", corev1alpha1.HealthUnknown, "no answer")}, defaultTimeout,
-			"Unknown Unknown", "1 of 3 objects are not healthy: ConfigMap ns/c is unknown: no answer", corev1alpha1.OutcomeApplied},
+			"Unknown Unknown", "1 of 3 objects is not healthy: ConfigMap ns/c is unknown: no answer", corev1alpha1.OutcomeApplied},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
