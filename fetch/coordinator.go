@@ -8,11 +8,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"kumodo.io/convoy/fetch/internal/backend"
-	"kumodo.io/convoy/fetch/internal/fault"
 	"kumodo.io/convoy/fetch/internal/store"
 	"kumodo.io/convoy/fetch/internal/tree"
 )
@@ -23,13 +21,7 @@ const (
 	// tags may take besides.
 	answersShare   = 4
 	defaultWorkers = 8
-	// failureAge is how long a failure, or an answer that does not suffice, stands before
-	// the source is asked again.
-	failureAge = 15 * time.Second
-	// contentFailureAge is the same for content that is unusable: a revision is immutable,
-	// so only a change of our limits or of the source's storage can help.
-	contentFailureAge = 10 * time.Minute
-	defaultTimeout    = 60 * time.Second
+	defaultTimeout = 60 * time.Second
 )
 
 // Options of a Coordinator. Only Secrets is needed, and only for sources that have any.
@@ -54,7 +46,7 @@ type Coordinator struct {
 	store    *store.Store
 	answers  *memory
 	failures *memory
-	asks     flights[any]
+	asks     flights[answer]
 	fetches  flights[*tree.Tree]
 	slots    *limiter
 	counters struct{ fetches, questions, hits, shared atomic.Int64 }
@@ -109,7 +101,7 @@ func (c *Coordinator) Resolve(ctx context.Context, want Want) (revision string, 
 	if err != nil {
 		return "", time.Time{}, err
 	}
-	ops := c.operation(t, want.MaxAge)
+	ops := c.operation(t, c.demand(want.MaxAge))
 	revision, err = t.backend.Resolve(ctx, ops)
 	if err != nil {
 		return "", time.Time{}, t.describe(err)
@@ -128,7 +120,7 @@ func (c *Coordinator) Fetch(ctx context.Context, want Want, revision string) (*A
 	if err != nil {
 		return nil, t.describe(err)
 	}
-	content, err := c.content(ctx, t, t.identity+"/"+key, revision, want.MaxAge == 0)
+	content, err := c.content(ctx, t, t.identity+"/"+key, revision, c.demand(want.MaxAge))
 	if err != nil {
 		return nil, t.describe(err)
 	}
@@ -139,72 +131,6 @@ func (c *Coordinator) Fetch(ctx context.Context, want Want, revision string) (*A
 	return &Artifact{Revision: revision, Root: content.FS(), Path: t.path, Digest: digest, RootDigest: content.Digest()}, nil
 }
 
-// content returns the tree of a revision from the store, or fetches it into the store.
-// insist tries again although a recent try failed for a passing reason.
-func (c *Coordinator) content(ctx context.Context, t *target, key, revision string, insist bool) (*tree.Tree, error) {
-	if content := c.store.Get(key); content != nil {
-		c.counters.hits.Add(1)
-		return content, nil
-	}
-	if err := c.recentFailure(key, insist); err != nil {
-		return nil, err
-	}
-	content, shared, err := c.fetches.do(ctx, key, func(ctx context.Context) (*tree.Tree, error) {
-		// Between the look above and here another flight may have landed.
-		if content := c.store.Get(key); content != nil {
-			return content, nil
-		}
-		klog.FromContext(ctx).V(2).Info("Fetching content", "url", t.url, "revision", revision)
-		c.counters.fetches.Add(1)
-		content, err := t.backend.Fetch(ctx, c.operation(t, anyAge), revision)
-		if err != nil {
-			c.failed(ctx, key, err)
-			return nil, err
-		}
-		c.failures.forget(key)
-		c.store.Put(key, content)
-		return content, nil
-	})
-	if shared {
-		c.counters.shared.Add(1)
-	}
-	return content, err
-}
-
-// recentFailure returns the error of a try that was so recent that another one is no use.
-func (c *Coordinator) recentFailure(key string, insist bool) error {
-	kept, ok := c.failures.recall(key)
-	if !ok {
-		return nil
-	}
-	permanent := isContent(kept.err)
-	if insist && !permanent {
-		return nil
-	}
-	age := failureAge
-	if permanent {
-		age = contentFailureAge
-	}
-	if c.options.Clock.Since(kept.at) >= age {
-		return nil
-	}
-	c.counters.hits.Add(1)
-	return kept.err
-}
-
-// failed remembers a failure, unless nobody waited for the end of the try.
-func (c *Coordinator) failed(ctx context.Context, key string, err error) {
-	if ctx.Err() == nil {
-		c.failures.keep(key, answer{err: err, at: c.options.Clock.Now(), size: int64(len(err.Error())) + 200})
-	}
-}
-
-// isContent says whether an error is about content, which trying again does not change.
-func isContent(err error) bool {
-	kind := fault.Kind(err)
-	return kind == ErrContent || kind == ErrLimit
-}
-
 // Check asks a source whether it is there and accepts the credentials of its Secrets, and
 // what it has. It always goes to the source; what it learns is remembered for Resolve.
 func (c *Coordinator) Check(ctx context.Context, namespace string, source runtime.Object) (CheckResult, error) {
@@ -212,7 +138,7 @@ func (c *Coordinator) Check(ctx context.Context, namespace string, source runtim
 	if err != nil {
 		return CheckResult{}, err
 	}
-	result, err := t.backend.Check(ctx, c.operation(t, 0))
+	result, err := t.backend.Check(ctx, c.operation(t, c.demand(0)))
 	if err != nil {
 		return CheckResult{}, t.describe(err)
 	}

@@ -54,8 +54,10 @@ type Want struct {
 	// Revision is what a Release is pinned to: a revision as Resolve returns it, a commit
 	// id or digest, or an exact tag or version. Content's own reference does not count then.
 	Revision string
-	// MaxAge is how old the knowledge of a moving reference may be; 0 asks now, also when a
-	// moment ago asking or fetching failed for a reason that may pass.
+	// MaxAge is how old the knowledge of a moving reference may be; 0 asks now. A failure is
+	// given again, for a short time, only if it is no older. That the content of a revision
+	// is unusable is given again for longer, unless MaxAge is below ten seconds: somebody
+	// has just asked, who may have mended it.
 	MaxAge time.Duration
 }
 

@@ -292,6 +292,9 @@ func TestGitWrongAddresses(t *testing.T) {
 		{"ssh without a Secret", "ssh://git@127.0.0.1:1/app.git", fetch.ErrSecret, "known_hosts"},
 		{"short ssh without a Secret", "git@127.0.0.1:app.git", fetch.ErrSecret, "known_hosts"},
 		{"ssh with a password", "ssh://git:canary@127.0.0.1:1/app.git", fetch.ErrInvalid, "holds credentials"},
+		{"space", server.URL + "/my app.git", fetch.ErrInvalid, "the url holds a space"},
+		{"space at the end", server.URL + "/empty.git ", fetch.ErrInvalid, "the url holds a space"},
+		{"control character", server.URL + "/app\x07.git", fetch.ErrInvalid, "U+0007"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -431,6 +434,7 @@ func TestGitLimits(t *testing.T) {
 			g := NewWithT(t)
 			r := newRig(t, fetch.Options{Limits: limits})
 			want := gitWant(server.URL+"/app.git", "", corev1alpha1.GitSource{})
+			want.MaxAge = 10 * time.Second
 			_, err := r.get(t, want)
 			g.Expect(errors.Is(err, fetch.ErrLimit)).To(BeTrue(), "%v", err)
 			r.clock.Step(time.Minute)

@@ -61,21 +61,23 @@ func (h *helmRepository) set(name string, content []byte) {
 func TestHelmIndex(t *testing.T) {
 	chart := testsource.Chart(t, "web", "1.0.0")
 	build := testsource.Chart(t, "web", "1.1.0+up.2")
+	candidate, second := testsource.Chart(t, "web", "1.2.0-rc.1"), testsource.Chart(t, "web", "4.0.0")
 	index := fmt.Sprintf(`apiVersion: v1
 entries:
   web:
   - {name: web, version: 1.0.0, urls: [web-1.0.0.tgz], digest: %s}
   - {name: web, version: 1.1.0+up.2, urls: ["files/web-1.1.0+up.2.tgz"], digest: "sha256:%s"}
-  - {name: web, version: 1.2.0-rc.1, urls: [web-1.0.0.tgz]}
+  - {name: web, version: 1.2.0-rc.1, urls: [candidate.tgz]}
   - {name: web, version: 2.0.0, urls: [web-2.0.0.tgz], digest: %064d}
   - {name: web, version: 3.0.0, urls: [gone.tgz]}
-  - {name: web, version: 4.0.0, urls: [gone.tgz, web-1.0.0.tgz]}
+  - {name: web, version: 4.0.0, urls: [gone.tgz, second.tgz]}
   - {name: web, version: 5.0.0, urls: ["oci://reg.test/web:5.0.0"]}
   - {name: web, version: 6.0.0, urls: [nochart.tgz]}
   - null
 `, testsource.SHA256(chart), testsource.SHA256(build), 7)
 	h := serveHelm(t, map[string][]byte{
 		"index.yaml": []byte(index), "web-1.0.0.tgz": chart, "files/web-1.1.0+up.2.tgz": build, "web-2.0.0.tgz": chart,
+		"candidate.tgz": candidate, "second.tgz": second,
 		"nochart.tgz": testsource.TarGz(t, map[string]string{"web/a.yaml": "a"}),
 	})
 	for _, tc := range []struct {
@@ -87,8 +89,8 @@ entries:
 		{name: "exact", chart: "web", version: "1.0.0", want: "1.0.0@sha256:" + testsource.SHA256(chart)},
 		{name: "range", chart: "web", version: "^1", want: "1.1.0+up.2@sha256:" + testsource.SHA256(build)},
 		{name: "build left out", chart: "web", version: "1.1.0", want: "1.1.0+up.2@sha256:" + testsource.SHA256(build)},
-		{name: "no digest in the index", chart: "web", version: "1.2.0-rc.1", want: "1.2.0-rc.1@sha256:" + testsource.SHA256(chart)},
-		{name: "second URL", chart: "web", version: "4.0.0", want: "4.0.0@sha256:" + testsource.SHA256(chart)},
+		{name: "no digest in the index", chart: "web", version: "1.2.0-rc.1", want: "1.2.0-rc.1@sha256:" + testsource.SHA256(candidate)},
+		{name: "second URL", chart: "web", version: "4.0.0", want: "4.0.0@sha256:" + testsource.SHA256(second)},
 		{name: "pinned to a revision", chart: "web", version: "9", pin: "1.0.0@sha256:" + testsource.SHA256(chart), want: "1.0.0@sha256:" + testsource.SHA256(chart)},
 		{name: "pinned to a version", chart: "web", pin: "1.0.0", want: "1.0.0@sha256:" + testsource.SHA256(chart)},
 		{name: "other digest", chart: "web", version: "2.0.0", wantErr: fetch.ErrContent, wantText: "the index promises"},
@@ -176,7 +178,8 @@ func TestHelmIndexIsAskedForWhenItIsOldOnly(t *testing.T) {
 
 func TestHelmChartThatWasReplaced(t *testing.T) {
 	g := NewWithT(t)
-	one, two := testsource.Chart(t, "web", "1.0.0"), testsource.Chart(t, "web", "1.0.0-other")
+	one := testsource.Chart(t, "web", "1.0.0")
+	two := testsource.TarGz(t, map[string]string{"web/Chart.yaml": "name: web\nversion: 1.0.0\n", "web/values.yaml": "other: 1\n"})
 	h := serveHelm(t, map[string][]byte{"index.yaml": []byte("entries:\n  web:\n  - {version: 1.0.0, urls: [web.tgz]}\n"), "web.tgz": one})
 	r := newRig(t, fetch.Options{})
 	want := helmWant(h.URL+"/charts", "", "web", "1.0.0")
@@ -195,15 +198,90 @@ func TestHelmChartThatWasReplaced(t *testing.T) {
 	g.Expect(err.Error()).To(ContainSubstring("the repository replaced web 1.0.0"))
 }
 
+// TestHelmArchiveOfAnotherChart lists archives as what they are not.
+func TestHelmArchiveOfAnotherChart(t *testing.T) {
+	archive := testsource.Chart(t, "web", "v1.2.3+up.1")
+	digest := testsource.SHA256(archive)
+	index := "entries:\n  web:\n  - {version: v1.2.3, urls: [web.tgz]}\n"
+	for _, entry := range []string{"web 1.2.3", "web v1.2.3+up.1", "web 1.2.3+up.2", "web 2.0.0", "api 1.2.3", "proxied/web 1.2.3"} {
+		chart, version, _ := strings.Cut(entry, " ")
+		index += fmt.Sprintf("  %s:\n  - {version: %s, urls: [web.tgz], digest: %s}\n  - {version: %s-undigested, urls: [web.tgz]}\n", chart, version, digest, version)
+	}
+	h := serveHelm(t, map[string][]byte{"index.yaml": []byte(index), "web.tgz": archive})
+	for _, tc := range []struct {
+		chart, version string
+		wantText       string
+	}{
+		{chart: "web", version: "1.2.3"},
+		{chart: "web", version: "v1.2.3+up.1"},
+		{chart: "proxied/web", version: "1.2.3"},
+		{chart: "web", version: "1.2.3+up.2", wantText: `"1.2.3+up.2"`},
+		{chart: "web", version: "2.0.0", wantText: `published as the chart "web" of the version "2.0.0", the archive holds the chart "web" of the version "v1.2.3+up.1"`},
+		{chart: "web", version: "2.0.0-undigested", wantText: `"2.0.0-undigested"`},
+		{chart: "api", version: "1.2.3", wantText: `published as the chart "api" of the version "1.2.3", the archive holds the chart "web" of the version "v1.2.3+up.1"`},
+	} {
+		t.Run(tc.chart+" "+tc.version, func(t *testing.T) {
+			g := NewWithT(t)
+			r := newRig(t, fetch.Options{})
+			want := helmWant(h.URL+"/charts", "", tc.chart, tc.version)
+			want.MaxAge = time.Hour
+			// That the same content is held for what it is must not make it right for others.
+			for _, right := range []string{"v1.2.3+up.1", "v1.2.3"} {
+				_, err := r.get(t, helmWant(h.URL+"/charts", "", "web", right))
+				g.Expect(err).NotTo(HaveOccurred())
+			}
+			_, err := r.get(t, want)
+			if tc.wantText == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+				return
+			}
+			g.Expect(errors.Is(err, fetch.ErrContent)).To(BeTrue(), "%v", err)
+			g.Expect(err.Error()).To(ContainSubstring(tc.wantText))
+		})
+	}
+}
+
+func TestHelmDigestThatIsMalformed(t *testing.T) {
+	g := NewWithT(t)
+	archive := testsource.Chart(t, "web", "1.0.0")
+	written := "md5:0123"
+	index := func() []byte {
+		return []byte(fmt.Sprintf("entries:\n  web:\n  - {version: 1.0.0, urls: [web.tgz], digest: %q}\n", written))
+	}
+	h := serveHelm(t, map[string][]byte{"index.yaml": index(), "web.tgz": archive})
+	r := newRig(t, fetch.Options{})
+	want := helmWant(h.URL+"/charts", "", "web", "1.0.0")
+	want.MaxAge = time.Hour
+	for _, get := range []func() error{
+		func() error { _, err := r.get(t, want); return err },
+		func() error {
+			_, err := r.Fetch(t.Context(), want, "1.0.0@sha256:"+testsource.SHA256(archive))
+			return err
+		},
+	} {
+		err := get()
+		g.Expect(errors.Is(err, fetch.ErrContent)).To(BeTrue(), "%v", err)
+		g.Expect(err.Error()).To(ContainSubstring(`the version "1.0.0" of the chart "web" cannot be checked: the digest in its entry, "md5:0123", is none of SHA-256`))
+	}
+	g.Expect(h.Count("web.tgz")).To(BeZero())
+
+	written = "sha256:" + strings.ToUpper(testsource.SHA256(archive))
+	h.set("index.yaml", index())
+	r.clock.Step(20 * time.Second)
+	a, err := r.get(t, want)
+	g.Expect(err).NotTo(HaveOccurred(), "an index that does not suffice is no index for an hour")
+	g.Expect(a.Revision).To(Equal("1.0.0@sha256:" + testsource.SHA256(archive)))
+}
+
 // TestHelmCredentials lets every host record whether it is given credentials.
 func TestHelmCredentials(t *testing.T) {
-	chart := testsource.Chart(t, "web", "1.0.0")
-	bucket := serveHelm(t, map[string][]byte{"a.tgz": chart})
-	cdn := serveHelm(t, map[string][]byte{"c.tgz": chart})
-	home := serveHelm(t, map[string][]byte{"b.tgz": chart})
+	chart := func(name string) []byte { return testsource.Chart(t, name, "1.0.0") }
+	bucket := serveHelm(t, map[string][]byte{"a.tgz": chart("redirect")})
+	cdn := serveHelm(t, map[string][]byte{"c.tgz": chart("cdn")})
+	home := serveHelm(t, map[string][]byte{"b.tgz": chart("relative"), "d.tgz": chart("absolute")})
 	index := "apiVersion: v1\nentries:\n"
-	for name, address := range map[string]string{"relative": "b.tgz", "absolute": home.URL + "/charts/b.tgz", "cdn": cdn.URL + "/charts/c.tgz", "redirect": "/moved/a.tgz"} {
-		index += fmt.Sprintf("  %s:\n  - {version: 1.0.0, urls: [%q], digest: %s}\n", name, address, testsource.SHA256(chart))
+	for name, address := range map[string]string{"relative": "b.tgz", "absolute": home.URL + "/charts/d.tgz", "cdn": cdn.URL + "/charts/c.tgz", "redirect": "/moved/a.tgz"} {
+		index += fmt.Sprintf("  %s:\n  - {version: 1.0.0, urls: [%q], digest: %s}\n", name, address, testsource.SHA256(chart(name)))
 	}
 	home.set("index.yaml", []byte(index))
 	inner := home.Config.Handler
@@ -281,6 +359,8 @@ func TestHelmWrongAddresses(t *testing.T) {
 		{"scheme", "ftp://host", fetch.ErrInvalid, "none of https, http, oci"},
 		{"credentials", "https://u:canary@host", fetch.ErrInvalid, "belong into a Secret"},
 		{"no host", "https:///charts", fetch.ErrInvalid, "names no host"},
+		{"space", page.URL + "/my charts", fetch.ErrInvalid, "the url holds a space"},
+		{"space before a registry", " oci://host/charts", fetch.ErrInvalid, "the url holds a space"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -12,7 +12,11 @@ import (
 type answer struct {
 	value any
 	err   error
-	at    time.Time
+	// at is when the source was asked for a value, and when a failure was seen; where a
+	// remembered answer led to the failure, the time of that.
+	at time.Time
+	// until is how long it stands although it is a failure or does not suffice.
+	until time.Time
 	size  int64
 }
 

@@ -87,6 +87,21 @@ func TestOCI(t *testing.T) {
 	}
 }
 
+func TestOCIRepositoryThatIsNotNamed(t *testing.T) {
+	for _, tc := range []struct{ name, url, repository string }{
+		{"neither prefix nor repository", "oci://host", ""},
+		{"prefix alone", "oci://host/Team", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := NewWithT(t)
+			want := ociWant(tc.url, "", artifactRef(tc.repository, corev1alpha1.OCIRef{}))
+			_, _, err := newRig(t, fetch.Options{}).Resolve(t.Context(), want)
+			g.Expect(errors.Is(err, fetch.ErrInvalid)).To(BeTrue(), "%v", err)
+			g.Expect(err.Error()).To(ContainSubstring("is not the name of a repository"))
+		})
+	}
+}
+
 func indexOf(t *testing.T, digests ...string) []byte {
 	t.Helper()
 	manifests := []map[string]any{}
@@ -133,7 +148,7 @@ func TestOCILayers(t *testing.T) {
 		{name: "zstd", given: []testsource.Layer{zstd}, wantErr: fetch.ErrContent, wantText: "not built yet"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			repository := fmt.Sprintf("layers%d", i)
+			repository := fmt.Sprintf("layers%d/web", i)
 			registry.Push(repository, tc.given, "1.0.0")
 			source := artifactRef(repository, corev1alpha1.OCIRef{Tag: "1.0.0"})
 			if tc.selector != "" {
@@ -168,7 +183,7 @@ func TestHelmInARegistry(t *testing.T) {
 	registry := testsource.ServeOCI(t, false)
 	digests := map[string]string{}
 	for _, tag := range []string{"109.0.0_up1.0.0", "109.0.1_up1.0.2", "109.0.1_up1.0.10", "110.0.0-rc.1", "latest"} {
-		digests[tag] = registry.Push("charts/web", []testsource.Layer{{MediaType: chartLayer, Content: testsource.Chart(t, "web", tag)}}, tag)
+		digests[tag] = registry.Push("charts/web", []testsource.Layer{{MediaType: chartLayer, Content: testsource.Chart(t, "web", strings.ReplaceAll(tag, "_", "+"))}}, tag)
 	}
 	for _, tc := range []struct {
 		name, given string
@@ -196,6 +211,50 @@ func TestHelmInARegistry(t *testing.T) {
 			g.Expect(read(a, "Chart.yaml")).To(ContainSubstring("name: web"))
 		})
 	}
+}
+
+// TestHelmInARegistryUnderAnotherName tags a chart as what it is not.
+func TestHelmInARegistryUnderAnotherName(t *testing.T) {
+	registry := testsource.ServeOCI(t, false)
+	push := func(repository, name, version string, tags ...string) string {
+		return registry.Push(repository, []testsource.Layer{{MediaType: chartLayer, Content: testsource.Chart(t, name, version)}}, tags...)
+	}
+	right := push("charts/web", "web", "v1.2.3+up.1", "1.2.3_up.1", "v1.2.3_up.1", "1.2.3", "1.2.3_up.2", "2.0.0")
+	push("charts/other", "web", "1.0.0", "1.0.0")
+	for _, tc := range []struct {
+		name, chart, version, pin string
+		wantText                  string
+	}{
+		{name: "v is left out, the plus is an underscore", chart: "web", version: "1.2.3_up.1"},
+		{name: "the same", chart: "web", version: "v1.2.3+up.1"},
+		{name: "no build in the tag", chart: "web", version: "1.2.3"},
+		{name: "pinned to a digest", chart: "web", pin: right},
+		{name: "another build", chart: "web", version: "1.2.3+up.2", wantText: `published as the chart "web" of the version "1.2.3+up.2", the layer sha256:`},
+		{name: "another version", chart: "web", version: "2.0.0", wantText: `holds the chart "web" of the version "v1.2.3+up.1"`},
+		{name: "pinned to a version with another's digest", chart: "web", pin: "3.0.0@" + right, wantText: `"3.0.0"`},
+		{name: "another name", chart: "other", version: "1.0.0", wantText: `published as the chart "other" of the version "1.0.0"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := NewWithT(t)
+			r := newRig(t, fetch.Options{})
+			// That the same content is held for what it is must not make it right for others.
+			_, err := r.get(t, insecureHelm("oci://"+registry.Host()+"/charts", "web", "v1.2.3+up.1"))
+			g.Expect(err).NotTo(HaveOccurred())
+			want := insecureHelm("oci://"+registry.Host()+"/charts", tc.chart, tc.version)
+			want.Revision = tc.pin
+			_, err = r.get(t, want)
+			if tc.wantText == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+				return
+			}
+			g.Expect(errors.Is(err, fetch.ErrContent)).To(BeTrue(), "%v", err)
+			g.Expect(err.Error()).To(ContainSubstring(tc.wantText))
+		})
+	}
+	t.Run("as an artifact it may be tagged and stored as anything", func(t *testing.T) {
+		_, err := newRig(t, fetch.Options{}).get(t, ociWant("oci://"+registry.Host()+"/charts", "", artifactRef("web", corev1alpha1.OCIRef{Tag: "2.0.0"})))
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	})
 }
 
 func TestOCIAuthentication(t *testing.T) {
@@ -289,6 +348,7 @@ func TestOCIWrongAddresses(t *testing.T) {
 		{name: "a page", given: host(page.URL), want: fetch.ErrUnreachable, wantText: "no OCI registry"},
 		{name: "nobody there", given: host(gone.URL), want: fetch.ErrUnreachable, wantText: "refused"},
 		{name: "scheme", given: page.URL, want: fetch.ErrInvalid, wantText: "oci://host"},
+		{name: "space", given: "oci://host/my charts", want: fetch.ErrInvalid, wantText: "the url holds a space"},
 		{name: "credentials", given: "oci://u:canary@host", want: fetch.ErrInvalid, wantText: "belong into a Secret"},
 		{name: "verification", given: host(page.URL), change: func(s *sourcev1alpha1.OCIRegistrySpec) { s.Verify = &sourcev1alpha1.OCIVerification{} }, want: fetch.ErrInvalid, wantText: "not used unverified"},
 		{name: "provider", given: host(page.URL), change: func(s *sourcev1alpha1.OCIRegistrySpec) { s.Provider = "aws" }, want: fetch.ErrInvalid, wantText: "not built yet"},

@@ -5,7 +5,6 @@ package fetch
 import (
 	"context"
 	"errors"
-	"math"
 	"sync"
 	"time"
 
@@ -13,21 +12,24 @@ import (
 	"kumodo.io/convoy/fetch/internal/fault"
 )
 
-// anyAge takes every answer that suffices, however old.
-const anyAge = time.Duration(math.MaxInt64)
-
 // operation is how one call reaches its source. It is a backend.Ops.
 type operation struct {
 	coordinator *Coordinator
 	target      *target
-	maxAge      time.Duration
+	demand      demand
+	// anyAge takes every answer that suffices, however old. Failures, and answers that do
+	// not suffice, are held to the demand all the same.
+	anyAge bool
+	// unusable says that what the last Do brought is unusable. An answer to a question that
+	// is, such as an index, is another matter: it can be another one soon.
+	unusable bool
 
 	mu     sync.Mutex
 	oldest time.Time
 }
 
-func (c *Coordinator) operation(t *target, maxAge time.Duration) *operation {
-	return &operation{coordinator: c, target: t, maxAge: maxAge}
+func (c *Coordinator) operation(t *target, d demand) *operation {
+	return &operation{coordinator: c, target: t, demand: d}
 }
 
 // checkedAt is the time of the oldest answer that was used, or now when nothing had to be
@@ -53,60 +55,76 @@ func (o *operation) key(part string) string { return o.target.identity + "/" + p
 
 // Ask answers from memory or asks the source, together with all who ask the same now.
 func (o *operation) Ask(ctx context.Context, q backend.Question) (any, error) {
-	c, key := o.coordinator, o.key(q.Key)
-	kept, ok := c.answers.recall(key)
-	if ok && o.suffices(kept, q) {
-		c.counters.hits.Add(1)
-		o.used(kept.at)
-		return kept.value, kept.err
-	}
-	value, shared, err := c.asks.do(ctx, key, func(ctx context.Context) (any, error) {
-		c.counters.questions.Add(1)
-		previous := kept.value
-		fresh := answer{at: c.options.Clock.Now()}
-		err := o.Do(ctx, func(ctx context.Context) error {
-			a, err := q.Ask(ctx, previous)
-			fresh.value, fresh.size = a.Value, a.Size
-			return err
+	c, key, d := o.coordinator, o.key(q.Key), o.demand
+	for {
+		if kept, ok := c.answers.recall(key); ok && o.suffices(kept, q, d) {
+			c.counters.hits.Add(1)
+			o.used(kept.at)
+			return kept.value, kept.err
+		}
+		got, shared, err := c.asks.do(ctx, key, func(ctx context.Context) (answer, error) {
+			kept, ok := c.answers.recall(key)
+			if ok && o.suffices(kept, q, d) {
+				// Between the look above and here another flight has landed.
+				return kept, nil
+			}
+			return o.ask(ctx, q, key, kept)
 		})
-		if ctx.Err() != nil {
+		if shared {
+			c.counters.shared.Add(1)
+		}
+		if err != nil {
 			return nil, err
 		}
-		if fresh.err = err; err != nil {
-			// The last good answer is kept for asking whether it has changed.
-			fresh.value, fresh.size = previous, kept.size
+		// What was under way already may have been asked too early for this call.
+		if d.waited = true; !shared || d.meets(got.at) {
+			o.used(got.at)
+			return got.value, got.err
 		}
-		c.answers.keep(key, fresh)
-		return fresh, err
+	}
+}
+
+// ask asks the source and remembers what it says, failures too. The error is that of a
+// caller who left.
+func (o *operation) ask(ctx context.Context, q backend.Question, key string, previous answer) (answer, error) {
+	c := o.coordinator
+	c.counters.questions.Add(1)
+	fresh := answer{at: c.options.Clock.Now()}
+	err := o.run(ctx, func(ctx context.Context) error {
+		a, err := q.Ask(ctx, previous.value)
+		fresh.value, fresh.size = a.Value, a.Size
+		return err
 	})
-	if shared {
-		c.counters.shared.Add(1)
+	if ctx.Err() != nil {
+		return answer{}, fault.FromRequest(ctx.Err(), nil)
 	}
+	now := c.options.Clock.Now()
 	if err != nil {
-		return nil, err
+		// The last good answer is kept for asking whether it has changed.
+		fresh = answer{err: err, at: now, value: previous.value, size: previous.size}
 	}
-	got := value.(answer)
-	o.used(got.at)
-	return got.value, nil
+	fresh.until = now.Add(failureAge)
+	c.answers.keep(key, fresh)
+	return fresh, nil
 }
 
 // suffices says whether a remembered answer, or failure, will do.
-func (o *operation) suffices(kept answer, q backend.Question) bool {
-	if o.maxAge == 0 {
-		return false
+func (o *operation) suffices(kept answer, q backend.Question, d demand) bool {
+	if kept.err == nil && (o.anyAge || d.meets(kept.at)) && (q.Accept == nil || q.Accept(kept.value)) {
+		return true
 	}
-	age := o.coordinator.options.Clock.Since(kept.at)
-	if kept.err != nil {
-		return age < failureAge
-	}
-	if age > o.maxAge {
-		return false
-	}
-	return age < failureAge || q.Accept == nil || q.Accept(kept.value)
+	return d.bears(kept, o.coordinator.options.Clock.Now())
 }
 
-// Do runs one network operation within the bounds of concurrency and time.
+// Do runs one network operation whose result is content.
 func (o *operation) Do(ctx context.Context, do func(ctx context.Context) error) error {
+	err := o.run(ctx, do)
+	o.unusable = isContent(err)
+	return err
+}
+
+// run runs one network operation within the bounds of concurrency and time.
+func (o *operation) run(ctx context.Context, do func(ctx context.Context) error) error {
 	release, err := o.coordinator.slots.acquire(ctx, o.target.host)
 	if err != nil {
 		return fault.FromRequest(err, nil)

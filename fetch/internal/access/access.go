@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -164,6 +165,8 @@ func (l *loader) auth(name string, data map[string][]byte) error {
 	switch {
 	case (len(a.certificate) == 0) != (len(a.key) == 0):
 		return fault.New(fault.ErrSecret, "the Secret %s must hold both %s and %s", name, sourcev1alpha1.SecretKeyTLSCert, sourcev1alpha1.SecretKeyTLSKey)
+	case strings.ContainsFunc(a.BearerToken, unicode.IsControl):
+		return fault.New(fault.ErrSecret, "the key %s of the Secret %s holds a line break or another control character, which cannot be sent", sourcev1alpha1.SecretKeyBearerToken, name)
 	case a.Username != "" && a.BearerToken != "":
 		return fault.New(fault.ErrSecret, "the Secret %s holds both %s and %s; which one is meant?", name, sourcev1alpha1.SecretKeyUsername, sourcev1alpha1.SecretKeyBearerToken)
 	case a.Username == "" && a.Password != "" && len(a.Identity) == 0:

@@ -57,6 +57,7 @@ func TestLoad(t *testing.T) {
 		{name: "none", refs: References{}},
 		{name: "password", refs: References{Auth: "s"}, given: map[string]string{"username": "u", "password": "p\n"}},
 		{name: "missing Secret", refs: References{Auth: "other"}, want: fault.ErrSecretNotFound, wantText: "team/other does not exist"},
+		{name: "token with a line break", refs: References{Auth: "s"}, given: map[string]string{"bearerToken": "canary\nmore"}, want: fault.ErrSecret, wantText: "the key bearerToken of the Secret team/s holds a line break"},
 		{name: "no keys that are known", refs: References{Auth: "s"}, given: map[string]string{"user": "u", "pass": "p"}, want: fault.ErrSecret, wantText: "found are [pass user]"},
 		{name: "no password", refs: References{Auth: "s"}, given: map[string]string{"username": "u"}, want: fault.ErrSecret, wantText: "no password"},
 		{name: "no username", refs: References{Auth: "s"}, given: map[string]string{"password": "p"}, want: fault.ErrSecret, wantText: "no username"},

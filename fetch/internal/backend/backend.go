@@ -15,7 +15,8 @@ import (
 // sets the time limit of each operation, and shares answers between all that ask the same
 // source with the same credentials. Ask and Do may not be called from inside one another.
 type Ops interface {
-	// Ask returns the answer to a question, from memory when that is young enough.
+	// Ask returns the answer to a question, from memory when that is young enough. A
+	// remembered failure is given on the same terms.
 	Ask(ctx context.Context, question Question) (any, error)
 	// Do runs one network operation whose result is not remembered.
 	Do(ctx context.Context, do func(ctx context.Context) error) error

@@ -65,6 +65,9 @@ var scpLike = regexp.MustCompile(`^(?:([A-Za-z0-9._-]+)@)?([A-Za-z0-9][A-Za-z0-9
 // ParseURL reads the address of a repository. Only an ssh address may name a user, none a
 // password. The error is fault.ErrInvalid and shows no credentials.
 func ParseURL(raw string) (*url.URL, error) {
+	if err := access.CheckAddress(raw); err != nil {
+		return nil, err
+	}
 	if m := scpLike.FindStringSubmatch(raw); m != nil && !strings.Contains(raw, "://") {
 		u := &url.URL{Scheme: "ssh", Host: m[2], Path: m[3]}
 		if m[1] != "" {
@@ -72,9 +75,9 @@ func ParseURL(raw string) (*url.URL, error) {
 		}
 		return u, nil
 	}
-	u, err := url.Parse(raw)
+	u, err := access.ParseURL(raw)
 	if err != nil {
-		return nil, fault.New(fault.ErrInvalid, "the url is no URL")
+		return nil, err
 	}
 	_, hasPassword := u.User.Password()
 	switch {

@@ -157,6 +157,17 @@ func TestParseURL(t *testing.T) {
 		{"git.test:-x", ""},
 		{"/srv/app.git", ""},
 		{"file://host/srv/app.git", ""},
+		{"https://git.test/my%20app.git", "https://git.test/my%20app.git"},
+		{"https://git.test/my app.git", ""},
+		{" https://git.test/app.git", ""},
+		{"https://git.test/app.git\n", ""},
+		{"https://git.test/app\t.git", ""},
+		{"https://git.test/app\u200b.git", ""},
+		{"https://git.test/app%0A.git", ""},
+		{"ssh://gi%0At@git.test/app.git", ""},
+		{"git@git.test:my app.git", ""},
+		{"git@git.test:app.git\r", ""},
+		{"file:///srv/my app.git", ""},
 		{"", ""},
 	} {
 		t.Run(tc.given, func(t *testing.T) {

@@ -8,11 +8,13 @@ import (
 	"encoding/hex"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 
 	"kumodo.io/convoy/fetch/internal/access"
 	"kumodo.io/convoy/fetch/internal/archive"
 	"kumodo.io/convoy/fetch/internal/backend"
+	"kumodo.io/convoy/fetch/internal/chartfile"
 	"kumodo.io/convoy/fetch/internal/fault"
 	"kumodo.io/convoy/fetch/internal/tree"
 )
@@ -23,11 +25,13 @@ type download struct {
 	tree   *tree.Tree
 }
 
-func archiveKey(e entry) string { return "archive/" + strings.Join(e.URLs, " ") }
+func (b *Backend) archiveKey(e entry) string {
+	return "archive/" + b.want.Chart + " " + e.Version + " " + strings.Join(e.URLs, " ")
+}
 
 // undigested downloads an archive to learn its digest, and keeps what it holds.
 func (b *Backend) undigested(ctx context.Context, ops backend.Ops, e entry) (*download, error) {
-	answer, err := ops.Ask(ctx, backend.Question{Key: archiveKey(e), Ask: func(ctx context.Context, _ any) (backend.Answer, error) {
+	answer, err := ops.Ask(ctx, backend.Question{Key: b.archiveKey(e), Ask: func(ctx context.Context, _ any) (backend.Answer, error) {
 		got, err := b.download(ctx, e, "")
 		if err != nil {
 			return backend.Answer{}, err
@@ -63,7 +67,7 @@ func (b *Backend) download(ctx context.Context, e entry, digest string) (*downlo
 		if digest != "" && d.digest != digest {
 			return nil, b.otherDigest(e, d.digest, digest)
 		}
-		d.tree, err = b.unpack(data)
+		d.tree, err = b.unpack(e, data)
 		return d, err
 	}
 	return nil, failure
@@ -78,13 +82,15 @@ func (b *Backend) otherDigest(e entry, got, wanted string) error {
 	return fault.New(fault.ErrNotFound, "the repository replaced %s %s: its digest is now sha256:%s, not sha256:%s", b.want.Chart, e.Version, got, wanted)
 }
 
-func (b *Backend) unpack(data []byte) (*tree.Tree, error) {
+// unpack reads an archive, which has to hold the chart that the index says. A proxy of
+// several repositories puts their names before those of the charts, with a slash.
+func (b *Backend) unpack(e entry, data []byte) (*tree.Tree, error) {
 	t, err := archive.Unpack(data, archive.Options{StripTop: true, Limits: b.limits})
 	if err != nil {
 		return nil, err
 	}
-	if !t.HasFile("Chart.yaml") {
-		return nil, fault.New(fault.ErrContent, "the archive holds no Helm chart: it has no Chart.yaml in its top folder")
+	if err := chartfile.Check(t, "the archive", path.Base(b.want.Chart), e.Version); err != nil {
+		return nil, err
 	}
 	return t, nil
 }

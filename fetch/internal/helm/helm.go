@@ -9,7 +9,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"strings"
 
 	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
 	"kumodo.io/convoy/fetch/internal/access"
@@ -39,10 +38,11 @@ type Backend struct {
 
 // New returns the backend of an index repository. The error is fault.ErrInvalid.
 func New(spec sourcev1alpha1.HelmRegistrySpec, a *access.Access, limits backend.Limits, want Want) (*Backend, error) {
-	u, err := url.Parse(spec.URL)
+	u, err := access.ParseURL(spec.URL)
+	if err != nil {
+		return nil, err
+	}
 	switch {
-	case err != nil:
-		return nil, fault.New(fault.ErrInvalid, "the url is no URL")
 	case u.User != nil:
 		return nil, fault.New(fault.ErrInvalid, "the url holds credentials; they belong into a Secret")
 	case u.Scheme != "http" && u.Scheme != "https":
@@ -81,7 +81,7 @@ func (b *Backend) Resolve(ctx context.Context, ops backend.Ops) (string, error) 
 	}
 	x, err := b.index(ctx, ops, func(x *index) bool {
 		_, err := x.find(b.want.Chart, wanted)
-		return !errors.Is(err, fault.ErrNotFound)
+		return err == nil || errors.Is(err, fault.ErrInvalid)
 	})
 	if err != nil {
 		return "", err
@@ -90,8 +90,8 @@ func (b *Backend) Resolve(ctx context.Context, ops backend.Ops) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	revision := backend.Revision{Name: e.Version, Algorithm: "sha256", Hex: strings.ToLower(e.Digest)}
-	if !backend.IsHex(e.Digest, 64) {
+	revision := backend.Revision{Name: e.Version, Algorithm: "sha256", Hex: e.Digest}
+	if e.Digest == "" {
 		// The index does not say; only the archive itself does.
 		a, err := b.undigested(ctx, ops, e)
 		if err != nil {
@@ -102,13 +102,14 @@ func (b *Backend) Resolve(ctx context.Context, ops backend.Ops) (string, error) 
 	return revision.String(), nil
 }
 
-// Key identifies the content of a revision.
+// Key identifies the content of a revision. Its version counts: content that is published
+// as two versions is right for one of them at most.
 func (b *Backend) Key(revision string) (string, error) {
 	r, err := backend.ParseRevision(revision)
 	if err == nil && r.Algorithm != "sha256" {
 		err = fault.New(fault.ErrInvalid, "%q is no revision of a chart", revision)
 	}
-	return b.want.Chart + "/" + r.Digest(), err
+	return b.want.Chart + "/" + r.String(), err
 }
 
 // Fetch downloads the chart of a revision.
@@ -118,17 +119,17 @@ func (b *Backend) Fetch(ctx context.Context, ops backend.Ops, revision string) (
 		return nil, err
 	}
 	x, err := b.index(ctx, ops, func(x *index) bool {
-		_, ok := x.exactly(b.want.Chart, r.Name)
-		return ok
+		_, err := x.exactly(b.want.Chart, r.Name)
+		return err == nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	e, ok := x.exactly(b.want.Chart, r.Name)
-	if !ok {
-		return nil, fault.New(fault.ErrNotFound, "the repository has no version %s of the chart %q any more", r.Name, b.want.Chart)
+	e, err := x.exactly(b.want.Chart, r.Name)
+	if err != nil {
+		return nil, err
 	}
-	if known, ok := ops.Recall(archiveKey(e)); ok && known.(*download).digest == r.Hex {
+	if known, ok := ops.Recall(b.archiveKey(e)); ok && known.(*download).digest == r.Hex {
 		return known.(*download).tree, nil
 	}
 	var got *download

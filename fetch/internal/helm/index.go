@@ -8,13 +8,16 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
 	"go.yaml.in/yaml/v3"
 
+	"kumodo.io/convoy/fetch/internal/backend"
 	"kumodo.io/convoy/fetch/internal/fault"
 	"kumodo.io/convoy/fetch/internal/versions"
 )
@@ -43,7 +46,7 @@ type chart struct {
 	versions []entry
 	// at is the place of each version in versions.
 	at map[string]int
-	// unusable are the version texts of entries that cannot be used, with the reason.
+	// unusable are the reasons why entries cannot be used, by their version texts.
 	unusable map[string]string
 }
 
@@ -51,7 +54,9 @@ type chart struct {
 type entry struct {
 	Version string   `yaml:"version"`
 	URLs    []string `yaml:"urls"`
-	Digest  string   `yaml:"digest"`
+	// Digest is of the archive: 64 hex digits once the entry has been taken in, "" when the
+	// index does not say.
+	Digest string `yaml:"digest"`
 
 	parsed *semver.Version
 }
@@ -257,7 +262,7 @@ func (x *index) chart(name string) *chart {
 // add takes an entry in, if it can be used. Of two with the same version the first counts.
 func (x *index) add(c *chart, e entry) {
 	e.parsed = versions.Parse(e.Version)
-	e.Digest = strings.TrimPrefix(e.Digest, "sha256:")
+	digest, written := digestOf(e.Digest)
 	e.URLs = slices.DeleteFunc(e.URLs, func(u string) bool { return u == "" })
 	_, again := c.at[e.Version]
 	reason := ""
@@ -272,47 +277,95 @@ func (x *index) add(c *chart, e entry) {
 		return
 	case len(e.URLs) == 0:
 		reason = "cannot be downloaded: its entry has no URL"
+	case !written:
+		reason = fmt.Sprintf("cannot be checked: the digest in its entry, %q, is none of SHA-256 (64 hex digits, with or without sha256: before them)", cut(e.Digest))
 	}
 	if reason != "" {
 		x.skipped++
 		c.unusable[e.Version] = reason
-		x.size += int64(len(e.Version)) + 100
+		x.size += int64(len(e.Version)+len(reason)) + 100
 		return
 	}
+	e.Digest = digest
 	delete(c.unusable, e.Version)
 	c.at[e.Version] = len(c.versions)
 	c.versions = append(c.versions, e)
 	x.size += int64(len(e.Version)+len(e.Digest)+len(strings.Join(e.URLs, ""))) + 300
 }
 
-// find returns the version of a chart that is wanted.
+// digestOf reads the digest of an entry; ok is false when it is there and malformed.
+func digestOf(written string) (digest string, ok bool) {
+	digest = strings.ToLower(strings.TrimPrefix(written, "sha256:"))
+	return digest, written == "" || backend.IsHex(digest, 64)
+}
+
+// cut shortens what an index says to what a message can show of it.
+func cut(text string) string {
+	const shown = 100
+	if len(text) <= shown {
+		return text
+	}
+	return strings.ToValidUTF8(text[:shown], "") + "…"
+}
+
+// find returns the version of a chart that is wanted. The error is fault.ErrContent when
+// only entries that are unusable fit.
 func (x *index) find(name, wanted string) (entry, error) {
 	c := x.charts[name]
 	if c == nil {
 		return entry{}, fault.New(fault.ErrNotFound, "the repository has no chart %q%s", name, x.similar(name))
 	}
-	if reason := c.unusable[wanted]; reason != "" {
-		return entry{}, fault.New(fault.ErrContent, "the version %q of the chart %q %s", wanted, name, reason)
+	if err := c.refused(name, wanted); err != nil {
+		return entry{}, err
 	}
 	candidates := make([]versions.Candidate, 0, len(c.versions))
 	for i, e := range c.versions {
 		candidates = append(candidates, versions.Candidate{Name: e.Version, Version: e.parsed, Index: i})
 	}
-	best, err := versions.Pick(wanted, "the chart \""+name+"\"", candidates)
-	if err != nil {
-		return entry{}, err
+	what := fmt.Sprintf("the chart %q", name)
+	best, err := versions.Pick(wanted, what, candidates)
+	if err == nil {
+		return c.versions[best.Index], nil
 	}
-	return c.versions[best.Index], nil
-}
-
-// exactly returns the entry of one version as the index writes it.
-func (x *index) exactly(name, version string) (entry, bool) {
-	if c := x.charts[name]; c != nil {
-		if i, ok := c.at[version]; ok {
-			return c.versions[i], true
+	if errors.Is(err, fault.ErrNotFound) {
+		if unusable, e := versions.Pick(wanted, what, c.unusableVersions()); e == nil {
+			err = c.refused(name, unusable.Name)
 		}
 	}
-	return entry{}, false
+	return entry{}, err
+}
+
+// refused tells why a version, as the index writes it, cannot be used; nil when it is not
+// among those.
+func (c *chart) refused(name, version string) error {
+	if reason := c.unusable[version]; reason != "" {
+		return fault.New(fault.ErrContent, "the version %q of the chart %q %s", version, name, reason)
+	}
+	return nil
+}
+
+func (c *chart) unusableVersions() []versions.Candidate {
+	var list []versions.Candidate
+	for _, name := range slices.Sorted(maps.Keys(c.unusable)) {
+		if v := versions.Parse(name); v != nil {
+			list = append(list, versions.Candidate{Name: name, Version: v})
+		}
+	}
+	return list
+}
+
+// exactly returns the entry of one version as the index writes it. The errors are
+// fault.ErrNotFound and fault.ErrContent.
+func (x *index) exactly(name, version string) (entry, error) {
+	if c := x.charts[name]; c != nil {
+		if i, ok := c.at[version]; ok {
+			return c.versions[i], nil
+		}
+		if err := c.refused(name, version); err != nil {
+			return entry{}, err
+		}
+	}
+	return entry{}, fault.New(fault.ErrNotFound, "the repository has no version %s of the chart %q any more", version, name)
 }
 
 // usable counts the charts that have a version.

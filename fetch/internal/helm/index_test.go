@@ -79,9 +79,66 @@ func TestBadNeighboursDoNotMatter(t *testing.T) {
 	}
 }
 
+func TestDigests(t *testing.T) {
+	good := strings.Repeat("0a", 32)
+	x := parse(t, fmt.Sprintf(`entries:
+  web:
+  - {version: 1.0.0, urls: [u], digest: %[1]s}
+  - {version: 1.0.1, urls: [u], digest: "sha256:%[1]s"}
+  - {version: 1.0.2, urls: [u], digest: %[2]s}
+  - {version: 1.0.3, urls: [u]}
+  - {version: 1.0.4, urls: [u], digest: ""}
+  - {version: 1.0.5, urls: [u], digest: null}
+  - {version: 2.0.0, urls: [u], digest: %[1]s0}
+  - {version: 2.0.1, urls: [u], digest: "%[1]s "}
+  - {version: 2.0.2, urls: [u], digest: "sha512:%[1]s%[1]s"}
+  - {version: 2.0.3, urls: [u], digest: "sha256:"}
+  - {version: v2.0.4, urls: [u], digest: %[3]s}
+  bad:
+  - {version: 1.0.0+up.1, urls: [u], digest: abc}
+  repeated:
+  - {version: 1.0.0, urls: [first], digest: abc}
+  - {version: 1.0.0, urls: [second], digest: %[1]s}
+`, good, strings.ToUpper(good), strings.Repeat("z", 500)))
+	NewWithT(t).Expect(x.skipped).To(Equal(7))
+	for _, tc := range []struct{ chart, given, want, wantText string }{
+		{chart: "web", given: "1.0.0", want: good},
+		{chart: "web", given: "1.0.1", want: good},
+		{chart: "web", given: "1.0.2", want: good},
+		{chart: "web", given: "1.0.3", want: ""},
+		{chart: "web", given: "1.0.4", want: ""},
+		{chart: "web", given: "1.0.5", want: ""},
+		{chart: "web", given: "1.0.x"},
+		{chart: "web", given: ""},
+		{chart: "web", given: "2.0.0", wantText: `the version "2.0.0" of the chart "web" cannot be checked: the digest in its entry, "` + good + `0",`},
+		{chart: "web", given: "2.0.1", wantText: `"` + good + ` "`},
+		{chart: "web", given: "2.0.2", wantText: `"sha512:`},
+		{chart: "web", given: "2.0.3", wantText: `"sha256:"`},
+		{chart: "web", given: "2.0.4", wantText: `the version "v2.0.4" of the chart "web"`},
+		{chart: "web", given: "^2", wantText: `the version "v2.0.4" of the chart "web" cannot be checked: the digest in its entry, "` + strings.Repeat("z", 100) + `…"`},
+		{chart: "bad", given: "1.0.0", wantText: `the version "1.0.0+up.1" of the chart "bad"`},
+		{chart: "bad", given: "", wantText: `"abc"`},
+		{chart: "repeated", given: "1.0.0", want: good},
+	} {
+		t.Run(tc.chart+" "+tc.given, func(t *testing.T) {
+			g := NewWithT(t)
+			e, err := x.find(tc.chart, tc.given)
+			if tc.wantText != "" {
+				g.Expect(errors.Is(err, fault.ErrContent)).To(BeTrue(), "%v", err)
+				g.Expect(err.Error()).To(ContainSubstring(tc.wantText))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(e.Digest).To(Equal(tc.want))
+		})
+	}
+	_, err := x.find("web", "3.0.0")
+	NewWithT(t).Expect(errors.Is(err, fault.ErrNotFound)).To(BeTrue(), "%v", err)
+}
+
 func TestStylesOfWriting(t *testing.T) {
 	for name, text := range map[string]string{
-		"helm's":                                "apiVersion: v1\nentries:\n  web:\n  - apiVersion: v2\n    annotations:\n      text: |\n        entries:\n          fake:\n          - version: 9.9.9\n    description: 'a: b'\n    digest: abc\n    urls:\n    - web.tgz\n    version: 1.0.0\n  zeta:\n  - urls: [z]\n    version: 3.0.0\ngenerated: \"2026-01-01T00:00:00Z\"\nserverInfo: {}\n",
+		"helm's":                                "apiVersion: v1\nentries:\n  web:\n  - apiVersion: v2\n    annotations:\n      text: |\n        entries:\n          fake:\n          - version: 9.9.9\n    description: 'a: b'\n    digest: " + strings.Repeat("ab", 32) + "\n    urls:\n    - web.tgz\n    version: 1.0.0\n  zeta:\n  - urls: [z]\n    version: 3.0.0\ngenerated: \"2026-01-01T00:00:00Z\"\nserverInfo: {}\n",
 		"indented lists, comments, blank lines": "# head\n---\napiVersion: v1\nentries: # all\n\n    # first\n    web:\n\n        # one\n        - version: 1.0.0\n\n          urls:\n            - web.tgz\n    zeta:\n        -   version: 3.0.0\n            urls: [z]\n",
 		"CRLF":                                  "apiVersion: v1\r\nentries:\r\n  web:\r\n  - version: 1.0.0\r\n    urls:\r\n    - web.tgz\r\n  zeta:\r\n  - version: 3.0.0\r\n    urls: [z]\r\n",
 		"flow lists":                            "entries:\n  web: [{version: 1.0.0, urls: [web.tgz]}]\n  zeta: [{version: 3.0.0, urls: [z]}]\n",

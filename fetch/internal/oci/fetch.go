@@ -5,8 +5,8 @@ package oci
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
+	"path"
 	"slices"
 	"strings"
 
@@ -17,6 +17,7 @@ import (
 	"kumodo.io/convoy/fetch/internal/access"
 	"kumodo.io/convoy/fetch/internal/archive"
 	"kumodo.io/convoy/fetch/internal/backend"
+	"kumodo.io/convoy/fetch/internal/chartfile"
 	"kumodo.io/convoy/fetch/internal/fault"
 	"kumodo.io/convoy/fetch/internal/tree"
 )
@@ -29,10 +30,17 @@ const (
 	dockerIndex = "application/vnd.docker.distribution.manifest.list.v2+json"
 )
 
-// Key identifies the content of a revision.
+// Key identifies the content of a revision. The version of a chart counts: content that is
+// tagged as two versions is right for one of them at most.
 func (b *Backend) Key(revision string) (string, error) {
 	r, err := b.parse(revision)
-	return b.reference().Repository + "/" + b.want.MediaType + "/" + fmt.Sprint(b.want.Chart) + "/" + r.Digest(), err
+	if err == nil {
+		err = b.named()
+	}
+	if b.want.Chart {
+		return b.reference().Repository + "/chart/" + r.String(), err
+	}
+	return b.reference().Repository + "/artifact/" + b.want.MediaType + "/" + r.Digest(), err
 }
 
 func (b *Backend) parse(revision string) (backend.Revision, error) {
@@ -64,7 +72,7 @@ func (b *Backend) Fetch(ctx context.Context, ops backend.Ops, revision string) (
 		if err != nil {
 			return err
 		}
-		t, err = s.layer(ctx, layer)
+		t, err = s.layer(ctx, layer, r.Name)
 		return err
 	})
 	return t, err
@@ -151,7 +159,8 @@ func isTar(mediaType string) bool {
 		strings.HasSuffix(mediaType, ".tar") || strings.HasSuffix(mediaType, "tar+zstd")
 }
 
-func (s *clients) layer(ctx context.Context, layer ocispec.Descriptor) (*tree.Tree, error) {
+// layer reads a layer. version is the name of the revision.
+func (s *clients) layer(ctx context.Context, layer ocispec.Descriptor, version string) (*tree.Tree, error) {
 	b := s.backend
 	what := "layer " + layer.Digest.String()
 	switch {
@@ -176,10 +185,18 @@ func (s *clients) layer(ctx context.Context, layer ocispec.Descriptor) (*tree.Tr
 		StripTop: layer.MediaType == ChartLayer,
 		Limits:   b.limits,
 	})
-	if err == nil && layer.MediaType == ChartLayer && !t.HasFile("Chart.yaml") {
-		err = fault.New(fault.ErrContent, "the %s holds no Helm chart: it has no Chart.yaml in its top folder", what)
+	if err != nil || layer.MediaType != ChartLayer {
+		return t, err
 	}
-	return t, err
+	name := path.Base(b.reference().Repository)
+	if !b.want.Chart {
+		// An artifact may be tagged and stored under any name.
+		name, version = "", ""
+	}
+	if err := chartfile.Check(t, "the "+what, name, version); err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 // readVerified reads a blob and holds it to its descriptor. Memory grows with what comes,

@@ -55,10 +55,11 @@ type Backend struct {
 
 // New returns the backend of a registry. The error is fault.ErrInvalid.
 func New(s Source, a *access.Access, limits backend.Limits, want Want) (*Backend, error) {
-	u, err := url.Parse(s.URL)
+	u, err := access.ParseURL(s.URL)
+	if err != nil {
+		return nil, err
+	}
 	switch {
-	case err != nil:
-		return nil, fault.New(fault.ErrInvalid, "the url is no URL")
 	case u.User != nil:
 		return nil, fault.New(fault.ErrInvalid, "the url holds credentials; they belong into a Secret")
 	case u.Scheme != "oci" || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
@@ -66,12 +67,16 @@ func New(s Source, a *access.Access, limits backend.Limits, want Want) (*Backend
 	}
 	u.Scheme = "https"
 	b := &Backend{url: u, insecure: s.Insecure, access: a, limits: limits, want: want}
-	if want.Repository != "" {
-		if err := b.reference().ValidateRepository(); err != nil {
-			return nil, fault.New(fault.ErrInvalid, "%q is not the name of a repository in a registry", b.reference().Repository)
-		}
-	}
 	return b, nil
+}
+
+// named says whether the repository that is wanted can be one. The error is
+// fault.ErrInvalid.
+func (b *Backend) named() error {
+	if b.reference().ValidateRepository() != nil {
+		return fault.New(fault.ErrInvalid, "%q is not the name of a repository in a registry", b.reference().Repository)
+	}
+	return nil
 }
 
 // HostKey names what a limit per host counts.

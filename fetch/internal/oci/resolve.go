@@ -7,6 +7,8 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/opencontainers/go-digest"
+
 	"kumodo.io/convoy/fetch/internal/backend"
 	"kumodo.io/convoy/fetch/internal/fault"
 	"kumodo.io/convoy/fetch/internal/versions"
@@ -18,6 +20,9 @@ const maxTags = 200_000
 // Resolve returns the revision that is wanted now. A digest, and a pin with one, is
 // returned without asking.
 func (b *Backend) Resolve(ctx context.Context, ops backend.Ops) (string, error) {
+	if err := b.named(); err != nil {
+		return "", err
+	}
 	want := b.want
 	if want.Pin != "" {
 		if r, err := backend.ParseRevision(want.Pin); err == nil {
@@ -53,11 +58,11 @@ func (b *Backend) Resolve(ctx context.Context, ops backend.Ops) (string, error) 
 	case tag == "":
 		tag, shown = "latest", "latest"
 	}
-	digest, err := b.digest(ctx, ops, tag)
+	found, err := b.digest(ctx, ops, tag)
 	if err != nil {
 		return "", err
 	}
-	return shown + "@" + digest, nil
+	return shown + "@" + found, nil
 }
 
 // pick chooses among the tags that are versions.
@@ -119,6 +124,9 @@ func (b *Backend) digest(ctx context.Context, ops backend.Ops, tag string) (stri
 			descriptor, err := s.repository().Resolve(ctx, tag)
 			if err != nil {
 				return backend.Answer{}, s.failed(ctx, ref.Repository+":"+tag, err)
+			}
+			if descriptor.Digest.Validate() != nil || descriptor.Digest.Algorithm() != digest.SHA256 {
+				return backend.Answer{}, fault.New(fault.ErrContent, "the registry gives %s:%s the digest %q; only those of sha256 are built", ref.Repository, tag, descriptor.Digest)
 			}
 			return backend.Answer{Value: descriptor.Digest.String(), Size: 200}, nil
 		},

@@ -49,6 +49,18 @@ func ParseStrict(name string) *semver.Version {
 
 func plus(name string) string { return strings.ReplaceAll(name, "_", "+") }
 
+// Same says whether two texts are one version as Helm compares them: a leading v, numbers
+// that are left out, and the underscore in place of the plus do not matter, nor does a build
+// that only one of them names. Two different builds are two versions, though, as they are
+// for Pick. Texts that are no versions are compared as such.
+func Same(a, b string) bool {
+	x, y := Parse(a), Parse(b)
+	if x == nil || y == nil {
+		return a == b
+	}
+	return x.Equal(y) && (x.Metadata() == "" || y.Metadata() == "" || x.Metadata() == y.Metadata())
+}
+
 // Pick returns the version that is wanted. what names the thing that has versions, for
 // messages. The errors are fault.ErrNotFound and fault.ErrInvalid.
 func Pick(wanted, what string, candidates []Candidate) (Candidate, error) {

@@ -74,3 +74,26 @@ func TestParseStrict(t *testing.T) {
 		NewWithT(t).Expect(ParseStrict(given) != nil).To(Equal(want), given)
 	}
 }
+
+func TestSame(t *testing.T) {
+	for _, tc := range []struct {
+		a, b string
+		want bool
+	}{
+		{"1.2.3", "1.2.3", true},
+		{"v1.2.3", "1.2.3", true},
+		{"1.2.3+up.1", "1.2.3_up.1", true},
+		{"v1.2.3_up.1", "1.2.3+up.1", true},
+		{"1.2.3+up.1", "1.2.3", true},
+		{"1.2", "1.2.0", true},
+		{"1.2.3+up.1", "1.2.3+up.2", false},
+		{"1.2.3-rc.1", "1.2.3", false},
+		{"1.2.3", "1.2.4", false},
+		{"latest", "latest", true},
+		{"latest", "1.2.3", false},
+		{"", "1.2.3", false},
+	} {
+		NewWithT(t).Expect(Same(tc.a, tc.b)).To(Equal(tc.want), "%s and %s", tc.a, tc.b)
+		NewWithT(t).Expect(Same(tc.b, tc.a)).To(Equal(tc.want), "%s and %s", tc.b, tc.a)
+	}
+}
