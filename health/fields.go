@@ -4,6 +4,7 @@ package health
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -89,10 +90,14 @@ func (c condition) isFalse() bool  { return c.Status == "False" }
 func (c condition) why() string    { return reasoned(c.Reason, c.Message) }
 func (c condition) String() string { return c.Type + " is " + c.Status + detail(c.why()) }
 
-// reasoned joins a reason and a message, either of which may be empty.
+// reasoned joins a reason and a message, either of which may be empty. A message that says
+// the reason itself says it once.
 func reasoned(reason, message string) string {
-	if reason == "" || message == "" {
+	switch {
+	case reason == "" || message == "":
 		return reason + message
+	case message == reason || strings.HasPrefix(message, reason+":"):
+		return message
 	}
 	return reason + ": " + message
 }

@@ -140,3 +140,17 @@ func TestWorst(t *testing.T) {
 		})
 	}
 }
+
+func TestReasoned(t *testing.T) {
+	for _, test := range []struct{ reason, message, want string }{
+		{"", "", ""},
+		{"Failed", "", "Failed"},
+		{"", "no luck", "no luck"},
+		{"Failed", "no luck", "Failed: no luck"},
+		{"Failed", "Failed", "Failed"},
+		{"ErrImagePull", "ErrImagePull: no such image", "ErrImagePull: no such image"},
+		{"Job", "Jobs wait", "Job: Jobs wait"},
+	} {
+		NewWithT(t).Expect(reasoned(test.reason, test.message)).To(Equal(test.want))
+	}
+}

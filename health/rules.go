@@ -4,6 +4,7 @@ package health
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/google/cel-go/cel"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -144,20 +145,34 @@ func (r *rule) say(variables map[string]any, fallback string) string {
 	return message
 }
 
-// withoutSecrets gives an object's fields with the values of a Secret's data blanked: who
-// writes rules, and who reads their messages, need not be allowed to read Secrets.
+// withoutSecrets gives an object's fields with the values of a Secret blanked: who writes
+// rules, and who reads their messages, need not be allowed to read Secrets. Annotations are
+// blanked too, since tools keep copies of whole objects in them.
 func withoutSecrets(obj *unstructured.Unstructured) map[string]any {
 	if obj.GroupVersionKind().GroupKind() != (schema.GroupKind{Kind: "Secret"}) {
 		return obj.Object
 	}
 	blanked := make(map[string]any, len(obj.Object))
 	for name, value := range obj.Object {
-		if name == "data" || name == "stringData" {
+		switch name {
+		case "apiVersion", "kind", "type", "immutable":
+		case "metadata":
+			value = withoutAnnotations(value)
+		default:
 			value = blank(value)
 		}
 		blanked[name] = value
 	}
 	return blanked
+}
+
+func withoutAnnotations(metadata any) map[string]any {
+	fields, _ := metadata.(map[string]any)
+	result := maps.Clone(fields)
+	if annotations, ok := fields["annotations"]; ok {
+		result["annotations"] = blank(annotations)
+	}
+	return result
 }
 
 func blank(value any) any {

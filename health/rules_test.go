@@ -226,19 +226,31 @@ func TestCompileErrors(t *testing.T) {
 }
 
 func TestRulesDoNotSeeSecretValues(t *testing.T) {
-	g := NewWithT(t)
-	set := compile(t, "HealthRuleSet/web", extv1alpha1.HealthRule{
-		Name:    "token",
-		Target:  extv1alpha1.HealthRuleTarget{Kind: "Secret"},
-		Healthy: `has(object.data.token) && object.metadata.name == "login"`,
-		Message: `"token " + object.data.token`,
-	})
-	obj := objectFromYAML(t, `{apiVersion: v1, kind: Secret, metadata: {name: login}, data: {token: Y2FuYXJ5}}`)
+	for _, test := range []struct{ name, message, want string }{
+		{"data", `"token " + object.data.token`, "token "},
+		{"data that was written as text", `"token " + object.stringData.token`, "token "},
+		{"a field that no Secret has", `"token " + object.dat.token`, "token "},
+		{"a copy in an annotation", `"token " + object.metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]`, "token "},
+		{"what tells no value", `object.metadata.name + " " + object.metadata.labels.app + " " + object.type`, "login shop Opaque"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			set := compile(t, "HealthRuleSet/web", extv1alpha1.HealthRule{
+				Name:    "token",
+				Target:  extv1alpha1.HealthRuleTarget{Kind: "Secret"},
+				Healthy: `has(object.data.token) && object.metadata.name == "login"`,
+				Message: test.message,
+			})
+			const manifest = `{apiVersion: v1, kind: Secret, type: Opaque, data: {token: Y2FuYXJ5}, stringData: {token: canary}, dat: {token: canary},
+				metadata: {name: login, labels: {app: shop}, annotations: {kubectl.kubernetes.io/last-applied-configuration: canary}}}`
+			obj := objectFromYAML(t, manifest)
 
-	got := NewAssessor(set).Assess(obj)
+			got := NewAssessor(set).Assess(obj)
 
-	g.Expect(got).To(Equal(Result{Status: corev1alpha1.HealthHealthy, Message: "token ", Rule: "HealthRuleSet/web/token"}))
-	g.Expect(obj.Object["data"]).To(HaveKeyWithValue("token", "Y2FuYXJ5"), "the object must not be changed")
+			g.Expect(got).To(Equal(Result{Status: corev1alpha1.HealthHealthy, Message: test.want, Rule: "HealthRuleSet/web/token"}))
+			g.Expect(obj).To(Equal(objectFromYAML(t, manifest)), "the object must not be changed")
+		})
+	}
 }
 
 func TestAssessorIsSafeForConcurrentUse(t *testing.T) {

@@ -58,7 +58,8 @@ type Comparer struct {
 
 // Outcome is how one desired object relates to the live one.
 type Outcome struct {
-	Action  corev1alpha1.ObjectAction
+	Action corev1alpha1.ObjectAction
+	// Changes are those of Fields: they show nothing of a Secret.
 	Changes []corev1alpha1.FieldChange
 	// Live is the object in the cluster, nil when there is none.
 	Live *unstructured.Unstructured

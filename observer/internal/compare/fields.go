@@ -21,10 +21,12 @@ var serverFields = []string{"managedFields", "resourceVersion", "generation", "u
 
 // Fields lists the fields in which two objects differ, in the order of their paths. A nil
 // object has no fields. Server-written metadata and status are left out, and so are
-// convoy's own marks, which are not desired by anybody.
+// convoy's own marks, which are not desired by anybody. Values of Secrets are masked; that
+// one was added, changed or removed stays visible.
 func Fields(from, to map[string]any) []corev1alpha1.FieldChange {
 	changes := &changeList{}
-	changes.compareMaps("", normalise(from), normalise(to))
+	from, to = normalise(from), normalise(to)
+	changes.compareMaps(place{}.at(from, to), "", from, to)
 	return changes.items
 }
 
@@ -71,7 +73,7 @@ func copyWithout(object map[string]any, fields ...string) map[string]any {
 
 type changeList struct{ items []corev1alpha1.FieldChange }
 
-func (c *changeList) compareMaps(path string, from, to map[string]any) {
+func (c *changeList) compareMaps(p place, path string, from, to map[string]any) {
 	keys := make([]string, 0, len(from)+len(to))
 	for key := range from {
 		keys = append(keys, key)
@@ -85,18 +87,19 @@ func (c *changeList) compareMaps(path string, from, to map[string]any) {
 	for _, key := range keys {
 		a, inFrom := from[key]
 		b, inTo := to[key]
-		c.compare(path+"/"+escape(key), a, inFrom, b, inTo)
+		c.compare(p.field(key, from, to), path+"/"+escape(key), a, inFrom, b, inTo)
 	}
 }
 
-func (c *changeList) compare(path string, from any, inFrom bool, to any, inTo bool) {
+func (c *changeList) compare(p place, path string, from any, inFrom bool, to any, inTo bool) {
 	if inFrom && inTo && reflect.DeepEqual(from, to) {
 		return
 	}
+	p = p.at(from, to)
 	fromMap, fromIsMap := from.(map[string]any)
 	toMap, toIsMap := to.(map[string]any)
 	if fromIsMap && toIsMap {
-		c.compareMaps(path, fromMap, toMap)
+		c.compareMaps(p, path, fromMap, toMap)
 		return
 	}
 	fromList, fromIsList := from.([]any)
@@ -105,20 +108,28 @@ func (c *changeList) compare(path string, from any, inFrom bool, to any, inTo bo
 		for i := range max(len(fromList), len(toList)) {
 			a, inA := at(fromList, i)
 			b, inB := at(toList, i)
-			c.compare(path+"/"+strconv.Itoa(i), a, inA, b, inB)
+			c.compare(p.item(), path+"/"+strconv.Itoa(i), a, inA, b, inB)
 		}
 		return
 	}
 	change := corev1alpha1.FieldChange{Path: path}
 	if inFrom {
-		change.From = encode(from)
+		change.From = shown(p, from, masked)
 	}
 	if inTo {
-		change.To = encode(to)
+		change.To = shown(p, to, maskedChanged)
 	}
 	if change.From != change.To {
 		c.items = append(c.items, change)
 	}
+}
+
+// shown is a value at a place as JSON, or a text in its place.
+func shown(p place, value any, hidden string) string {
+	if p.hidden {
+		return hidden
+	}
+	return encode(maskValue(p, value, nil))
 }
 
 func at(list []any, i int) (any, bool) {

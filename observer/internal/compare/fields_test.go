@@ -79,42 +79,9 @@ func TestIgnored(t *testing.T) {
 	}
 }
 
-var secretKey = corev1alpha1.ObjectKey{Version: "v1", Kind: "Secret", Namespace: "ns", Name: "s"}
-
-func secret(values map[string]any) map[string]any {
-	return map[string]any{
-		"apiVersion": "v1", "kind": "Secret", "data": values,
-		"metadata": map[string]any{"name": "s", "annotations": map[string]any{lastApplied: "canary", "other": "kept"}},
-	}
-}
-
-func TestSecretsAreMasked(t *testing.T) {
-	g := NewWithT(t)
-	before := secret(map[string]any{"same": "canary1", "changed": "canary2", "gone": "canary3"})
-	after := secret(map[string]any{"same": "canary1", "changed": "canary4-longer", "new": "canary5"})
-
-	g.Expect(MaskObject(secretKey, before)["data"]).To(Equal(map[string]any{"same": masked, "changed": masked, "gone": masked}))
-	g.Expect(before["data"]).To(HaveKeyWithValue("same", "canary1"), "the argument is not changed")
-
-	changes := MaskChanges(secretKey, Fields(before, after))
-	g.Expect(changes).To(Equal([]corev1alpha1.FieldChange{
-		{Path: "/data/changed", From: masked, To: maskedChanged},
-		{Path: "/data/gone", From: masked},
-		{Path: "/data/new", To: maskedChanged},
-	}))
-
-	unified, err := Unified(secretKey, before, after)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(unified).NotTo(ContainSubstring("canary"))
-	g.Expect(unified).To(ContainSubstring("+  changed: " + maskedChanged))
-	g.Expect(unified).To(ContainSubstring("-  gone: " + masked))
-	g.Expect(unified).NotTo(ContainSubstring("+  same"))
-}
-
 func TestOtherKindsAreShown(t *testing.T) {
 	g := NewWithT(t)
-	key := corev1alpha1.ObjectKey{Version: "v1", Kind: "ConfigMap", Name: "cm"}
-	unified, err := Unified(key, object(map[string]any{"data": map[string]any{"a": "1"}}), object(map[string]any{"data": map[string]any{"a": "2"}}))
+	unified, err := Unified(object(map[string]any{"data": map[string]any{"a": "1"}}), object(map[string]any{"data": map[string]any{"a": "2"}}))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(unified).To(ContainSubstring("-  a: \"1\"\n+  a: \"2\"\n"))
 }

@@ -77,14 +77,16 @@ func (m *Manager) addHandlers() error {
 	return nil
 }
 
-// releaseChanged leaves out what the observer itself writes: only InSync changed.
+// releaseChanged leaves out what the observer itself writes: only InSync changed. A source
+// that is there again may tell what was applied.
 func releaseChanged(old, current *corev1alpha1.Release) bool {
 	return old.UID != current.UID || old.Generation != current.Generation ||
 		!equality.Semantic.DeepEqual(old.Annotations, current.Annotations) ||
 		!equality.Semantic.DeepEqual(old.Status.Applied, current.Status.Applied) ||
 		!equality.Semantic.DeepEqual(old.Status.Sync, current.Status.Sync) ||
 		!equality.Semantic.DeepEqual(old.Status.Lifecycle, current.Status.Lifecycle) ||
-		conditionChanged(old, current, corev1alpha1.ConditionApplied)
+		conditionChanged(old, current, corev1alpha1.ConditionApplied) ||
+		conditionChanged(old, current, corev1alpha1.ConditionSourceReady)
 }
 
 func conditionChanged(old, current *corev1alpha1.Release, name string) bool {

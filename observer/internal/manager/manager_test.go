@@ -90,6 +90,7 @@ func TestWhatOfAReleaseWakesTheLoops(t *testing.T) {
 			r.Status.Lifecycle = &corev1alpha1.LifecycleStatus{Hooks: []corev1alpha1.HookStatus{{Name: "h"}}}
 		}, true},
 		{"the condition Applied", func(r *corev1alpha1.Release) { r.Status.Conditions = condition(corev1alpha1.ConditionApplied) }, true},
+		{"the condition SourceReady", func(r *corev1alpha1.Release) { r.Status.Conditions = condition(corev1alpha1.ConditionSourceReady) }, true},
 		{"what this process wrote", func(r *corev1alpha1.Release) { r.Status.Conditions = condition(corev1alpha1.ConditionInSync) }, false},
 		{"its health", func(r *corev1alpha1.Release) { r.Status.Conditions = condition(corev1alpha1.ConditionHealthy) }, false},
 		{"another look at the source", func(r *corev1alpha1.Release) { r.Status.Source = &corev1alpha1.SourceStatus{Revision: "x"} }, false},

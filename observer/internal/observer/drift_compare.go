@@ -56,7 +56,7 @@ func (c *Controller) compare(ctx context.Context, release *corev1alpha1.Release,
 			versions[i] = version
 			return
 		}
-		outcomes[i], versions[i] = compareOne(ctx, comparer, object)
+		outcomes[i], versions[i] = compareOne(ctx, comparer, t, object)
 	})
 	m.clean = map[corev1alpha1.ObjectKey]cleanAt{}
 	for i, outcome := range outcomes {
@@ -73,7 +73,7 @@ func (c *Controller) compare(ctx context.Context, release *corev1alpha1.Release,
 }
 
 // compareOne returns nil and the live resourceVersion when the object is as desired.
-func compareOne(ctx context.Context, comparer *compare.Comparer, object render.Object) (*drifted, string) {
+func compareOne(ctx context.Context, comparer *compare.Comparer, t *Target, object render.Object) (*drifted, string) {
 	if object.Object.GetAnnotations()[corev1alpha1.AnnotationDrift] == "ignore" {
 		return nil, anyVersion
 	}
@@ -82,7 +82,7 @@ func compareOne(ctx context.Context, comparer *compare.Comparer, object render.O
 		return nil, outcome.Live.GetResourceVersion()
 	}
 	return &drifted{
-		key: object.Key(), changes: outcome.Changes, err: outcome.Err,
+		key: object.Key(), changes: outcome.Changes, err: t.Blame(outcome.Err),
 		missing: outcome.Action == corev1alpha1.ActionCreate,
 	}, ""
 }

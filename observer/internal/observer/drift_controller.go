@@ -55,18 +55,32 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (b
 	if reason, message := notLookedFor(release); reason != "" {
 		return base.Result{}, c.report(ctx, release, m, metav1.ConditionUnknown, reason, message)
 	}
-	inventory, err := c.Inventories.ReleaseInventories(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) || !settled(release) || m.awaitsOwnRequest(release) {
+	if release.Status.Applied == nil || m.awaitsOwnRequest(release) {
 		return later, nil // an event comes when this changes
 	}
-	if err != nil {
-		return base.Result{}, err
-	}
+	// Before anything else that may last: what was found earlier must not stand when nobody
+	// can look any more.
 	t, err := c.reach(ctx, release)
 	if err != nil {
 		return later, c.report(ctx, release, m, metav1.ConditionUnknown, targetReason(err), err.Error())
 	}
+	inventory, err := c.Inventories.ReleaseInventories(key.Namespace).Get(key.Name)
+	if apierrors.IsNotFound(err) {
+		return later, nil // an event comes when there is one
+	}
+	if err != nil {
+		return base.Result{}, err
+	}
+	if why := notApplied(release); why != "" {
+		return c.wait(ctx, release, m, why)
+	}
+	if syncPending(release) {
+		if left := m.patience(c.Clock.Now()); left > 0 {
+			return base.Result{RequeueAfter: min(left, c.Resync)}, nil
+		}
+	}
 	if c.allClean(ctx, release, t, m) {
+		m.settled()
 		return later, nil
 	}
 	return c.look(ctx, release, inventory, t, m)
@@ -76,6 +90,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (b
 func notLookedFor(release *corev1alpha1.Release) (reason, message string) {
 	switch {
 	case release.DeletionTimestamp != nil:
+		return corev1alpha1.ReasonDeleting, "drift is not looked for: the Release is being deleted"
 	case release.Spec.Drift != nil && release.Spec.Drift.Mode == corev1alpha1.DriftModeDisabled:
 		return corev1alpha1.ReasonDriftDisabled, "drift is not looked for: spec.drift.mode is disabled"
 	case release.Spec.Suspend:
@@ -84,10 +99,27 @@ func notLookedFor(release *corev1alpha1.Release) (reason, message string) {
 	return "", ""
 }
 
-// settled tells whether the Release is as applied: no sync was asked for or is under way.
-func settled(release *corev1alpha1.Release) bool {
-	return release.DeletionTimestamp == nil && release.Status.Applied != nil && !syncPending(release) &&
-		meta.IsStatusConditionTrue(release.Status.Conditions, corev1alpha1.ConditionApplied)
+// notApplied says why the objects are not those of one render, if they are not: a sync is
+// under way, or failed half-way.
+func notApplied(release *corev1alpha1.Release) string {
+	applied := meta.FindStatusCondition(release.Status.Conditions, corev1alpha1.ConditionApplied)
+	switch {
+	case applied == nil:
+		return "nothing is known of the last sync"
+	case applied.Status != metav1.ConditionTrue:
+		return "the last sync is not complete (" + applied.Reason + ", see Applied)"
+	}
+	return ""
+}
+
+// wait says that nothing can be told before a sync is complete, once that has lasted longer
+// than most syncs take: what was found before it must not stand for ever.
+func (c *Controller) wait(ctx context.Context, release *corev1alpha1.Release, m *memory, why string) (base.Result, error) {
+	if left := m.patience(c.Clock.Now()); left > 0 {
+		return base.Result{RequeueAfter: min(left, c.Resync)}, nil
+	}
+	return base.Result{RequeueAfter: c.Resync},
+		c.report(ctx, release, m, metav1.ConditionUnknown, corev1alpha1.ReasonProgressing, "drift is looked for again after the next complete sync: "+why)
 }
 
 // syncPending tells whether a requested sync has not been handled yet.
@@ -127,9 +159,7 @@ func (c *Controller) look(ctx context.Context, release *corev1alpha1.Release, in
 	if err != nil {
 		reason := targetReason(err)
 		if errors.Is(err, desired.ErrNotReproducible) && release.Status.Applied.Generation != release.Generation {
-			// What an older spec applied cannot be made from a newer one; an event comes when
-			// that is applied.
-			return later, nil
+			return c.wait(ctx, release, m, "what an older spec applied cannot be made from the present one")
 		}
 		if errors.Is(err, desired.ErrNotReproducible) {
 			reason = corev1alpha1.ReasonNonDeterministic
@@ -138,8 +168,9 @@ func (c *Controller) look(ctx context.Context, release *corev1alpha1.Release, in
 	}
 	found := c.compare(pass, release, inventory, want, t, m)
 	if found.underWay {
-		return later, nil // the end of the sync changes the inventory
+		return c.wait(ctx, release, m, "a sync is under way")
 	}
+	m.settled()
 	if len(found.drifted) > 0 {
 		if same, err := c.sameInventory(ctx, inventory); err != nil || !same {
 			return later, err

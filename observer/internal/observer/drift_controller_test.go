@@ -170,6 +170,12 @@ func TestDrift(t *testing.T) {
 			edit(w)
 			w.setCluster(func(c *corev1alpha1.Cluster) { c.Spec.Suspend = true })
 		}, "False Drifted", "Cluster edge is suspended", 0},
+		{"while the Release is being deleted", func(w *world) {
+			edit(w)
+			w.setRelease(func(r *corev1alpha1.Release) {
+				r.DeletionTimestamp, r.Finalizers = &metav1.Time{Time: w.clock.Now()}, []string{corev1alpha1.FinalizerRelease}
+			})
+		}, "Unknown Deleting", "is being deleted", 0},
 		{"while something new waits to be applied", func(w *world) {
 			edit(w)
 			w.setRelease(func(r *corev1alpha1.Release) { setApplied(r, metav1.ConditionTrue, corev1alpha1.ReasonWaitingForWave) })
@@ -190,7 +196,10 @@ func TestDrift(t *testing.T) {
 		}, "Unknown Forbidden", "ConfigMap ns/other could not be compared", 0},
 		{"a target that hangs up", func(w *world) {
 			w.cluster.Handle("GET "+w.cluster.Path(other), func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-		}, "Unknown TargetUnreachable", "", 0},
+		}, "Unknown TargetUnreachable", "cluster edge: target cluster is unreachable: ", 0},
+		{"a target that refuses the credentials", func(w *world) {
+			w.cluster.Refuse("GET "+w.cluster.Path(other), apierrors.NewUnauthorized("who are you"))
+		}, "Unknown AuthenticationFailed", "cluster edge: target cluster does not accept the credentials", 0},
 		{"a Cluster that is not there", func(w *world) { w.Expect(w.clusters.Delete(w.edge())).To(Succeed()) }, "Unknown ClusterNotFound", "edge", 0},
 		{"a render that is not known any more", func(w *world) {
 			w.wantErr = fmt.Errorf("%w: gone", desired.ErrNotReproducible)
@@ -219,59 +228,61 @@ func TestDrift(t *testing.T) {
 }
 
 func TestNoDriftWhileASyncIsUnderWay(t *testing.T) {
+	const (
+		soon  = syncPatience
+		later = time.Minute
+	)
 	for _, test := range []struct {
 		name string
 		do   func(w *world)
 		// host is whether the observer looks at the inventory on the host, and asked whether
 		// at the target.
 		host, asked bool
+		// again is when it looks again, and then what it says when that has not changed.
+		again time.Duration
+		then  string
 	}{
 		{"a sync was requested", func(w *world) {
 			w.setRelease(func(r *corev1alpha1.Release) {
 				r.Annotations = map[string]string{corev1alpha1.AnnotationSyncRequestedAt: "now"}
 			})
-		}, false, false},
+		}, false, false, soon, "False Drifted"},
 		{"a forced sync was requested", func(w *world) {
 			w.setRelease(func(r *corev1alpha1.Release) {
 				r.Annotations = map[string]string{corev1alpha1.AnnotationSyncForceRequestedAt: "now"}
 			})
-		}, false, false},
+		}, false, false, soon, "False Drifted"},
 		{"it is not Applied", func(w *world) {
 			w.setRelease(func(r *corev1alpha1.Release) {
 				setApplied(r, metav1.ConditionFalse, corev1alpha1.ReasonWaitingForStage)
 			})
-		}, false, false},
+		}, false, false, soon, "Unknown Progressing"},
 		{"what an older spec applied cannot be made from a newer one", func(w *world) {
 			w.wantErr = fmt.Errorf("%w: gone", desired.ErrNotReproducible)
 			w.setRelease(func(r *corev1alpha1.Release) { r.Generation++ })
-		}, false, false},
-		{"it is being deleted", func(w *world) {
-			w.setRelease(func(r *corev1alpha1.Release) {
-				r.DeletionTimestamp, r.Finalizers = &metav1.Time{Time: w.clock.Now()}, []string{corev1alpha1.FinalizerRelease}
-			})
-		}, false, false},
-		{"nothing was applied as a whole", func(w *world) { w.setRelease(func(r *corev1alpha1.Release) { r.Status.Applied = nil }) }, false, false},
-		{"there is no inventory", func(w *world) { w.Expect(w.inventories.Delete(w.inventory())).To(Succeed()) }, false, false},
+		}, false, false, soon, "Unknown Progressing"},
+		{"nothing was applied as a whole", func(w *world) { w.setRelease(func(r *corev1alpha1.Release) { r.Status.Applied = nil }) }, false, false, later, ""},
+		{"there is no inventory", func(w *world) { w.Expect(w.inventories.Delete(w.inventory())).To(Succeed()) }, false, false, later, ""},
 		{"an entry has no digest", func(w *world) {
 			w.setEntries(entry(configMap, ""), entry(other, "digest of "+other))
-		}, false, false},
+		}, false, false, soon, "Unknown Progressing"},
 		{"an entry has another digest", func(w *world) {
 			w.setEntries(entry(configMap, "newer"), entry(other, "digest of "+other))
-		}, false, false},
+		}, false, false, soon, "Unknown Progressing"},
 		{"an entry lost its digest, and the informer does not know", func(w *world) {
 			seen := w.inventory()
 			w.setEntries(entry(configMap, ""), entry(other, "digest of "+other))
 			w.Expect(w.inventories.Update(seen)).To(Succeed())
-		}, true, true},
+		}, true, true, later, ""},
 		{"an entry lost its digest and has it again, and the informer does not know", func(w *world) {
 			seen := w.inventory()
 			w.setEntries(entry(configMap, ""), entry(other, "digest of "+other))
 			w.setEntries(entry(configMap, "digest of "+configMap), entry(other, "digest of "+other))
 			w.Expect(w.inventories.Update(seen)).To(Succeed())
-		}, true, true},
+		}, true, true, later, ""},
 		{"the inventory is gone, and the informer does not know", func(w *world) {
 			w.Expect(w.client.Tracker().Delete(inventories, "ns", "app")).To(Succeed())
-		}, true, true},
+		}, true, true, later, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t)
@@ -282,12 +293,38 @@ func TestNoDriftWhileASyncIsUnderWay(t *testing.T) {
 
 			result, err := w.drift.Reconcile(t.Context(), key)
 			w.Expect(err).NotTo(HaveOccurred())
-			w.Expect(result.RequeueAfter).To(Equal(time.Minute), "an event comes before that")
+			w.Expect(result.RequeueAfter).To(Equal(test.again), "an event comes before that")
 			w.Expect(w.client.Actions()).To(HaveLen(map[bool]int{true: 1}[test.host]))
 			w.Expect(w.cluster.Asked() != nil).To(Equal(test.asked))
 			w.Expect(w.writes()).To(BeEmpty())
 			w.Expect(w.syncs).To(BeZero())
+
+			w.clock.Step(syncPatience)
+			if test.then == "" {
+				return
+			}
+			w.Expect(w.look().RequeueAfter).To(Equal(time.Minute))
+			w.expectInSync(test.then, "")
+			w.look()
+			w.Expect(w.syncs).To(BeZero(), "none is asked for")
+			w.Expect(w.writes()).To(HaveLen(1), "it is said once")
 		})
+	}
+}
+
+func TestPatienceIsForOneSync(t *testing.T) {
+	w := newWorld(t)
+	w.applied(configMap)
+	for range 3 {
+		w.setRelease(func(r *corev1alpha1.Release) {
+			setApplied(r, metav1.ConditionFalse, corev1alpha1.ReasonWaitingForStage)
+		})
+		w.Expect(w.look().RequeueAfter).To(Equal(syncPatience))
+		w.clock.Step(syncPatience - time.Second)
+		w.Expect(w.look().RequeueAfter).To(Equal(time.Second))
+		w.setRelease(func(r *corev1alpha1.Release) { setApplied(r, metav1.ConditionTrue, corev1alpha1.ReasonApplied) })
+		w.look()
+		w.expectInSync("True InSync", "")
 	}
 }
 

@@ -3,6 +3,8 @@
 package observer
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,7 +29,26 @@ type memory struct {
 	writtenAt string
 	// requestedAt is the resourceVersion that the last request for a sync gave the Release.
 	requestedAt string
+	// waitsSince is when a sync was first seen to be asked for or under way that is not
+	// complete yet; zero when there is none.
+	waitsSince time.Time
 }
+
+// syncPatience is how long a sync may take until it is said that nothing is known meanwhile,
+// and how long a request may be left alone until objects are compared in spite of it. Most
+// take a moment, and are not worth a write or a request.
+const syncPatience = 15 * time.Second
+
+// patience is how much of it is left for the sync that is waited for.
+func (m *memory) patience(now time.Time) time.Duration {
+	if m.waitsSince.IsZero() {
+		m.waitsSince = now
+	}
+	return max(m.waitsSince.Add(syncPatience).Sub(now), 0)
+}
+
+// settled ends the wait for a sync.
+func (m *memory) settled() { m.waitsSince = time.Time{} }
 
 // cleanAt is the desired digest and the live resourceVersion at which an object was clean.
 type cleanAt struct{ digest, version string }

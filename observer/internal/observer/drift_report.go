@@ -4,7 +4,6 @@ package observer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	corev1alpha1ac "kumodo.io/convoy/client/applyconfiguration/core/v1alpha1"
-	"kumodo.io/convoy/clusterconn"
 	"kumodo.io/convoy/internal/controller/base"
 )
 
@@ -52,22 +50,25 @@ func (c *Controller) conclude(ctx context.Context, release *corev1alpha1.Release
 			fmt.Sprintf("%s; it was corrected %d times and came back%s: take the field out of the source, or list it in spec.drift.ignore",
 				drift, contestedAfter, rival(fought)))
 	}
-	if err := say(metav1.ConditionFalse, corev1alpha1.ReasonDrifted, drift+"; a sync is requested"); err != nil {
+	if err := say(metav1.ConditionFalse, corev1alpha1.ReasonDrifted, drift+"; "+requested); err != nil {
 		return base.Result{}, err
 	}
 	return result, c.correct(ctx, release, found.drifted, m)
 }
 
 // notCompared says why objects could not be compared, with the reason of a condition. No
-// object is to blame for a target that is away.
+// object is named for what is the target's fault.
 func notCompared(failed []drifted) (reason, message string) {
 	for _, one := range failed {
-		if errors.Is(one.err, clusterconn.ErrUnreachable) {
+		if ofTarget(one.err) {
 			return targetReason(one.err), one.err.Error()
 		}
 	}
 	return targetReason(failed[0].err), describe(failed)
 }
+
+// requested is what is said of drift for which a sync is asked for.
+const requested = "a sync is requested"
 
 func allAsApplied(n int) string {
 	if n == 1 {
@@ -78,14 +79,16 @@ func allAsApplied(n int) string {
 
 // onlyReported says what becomes of drift that is not corrected now; "" for one that is. A
 // request passes everything that holds an automatic sync up, so that none is made while
-// something new waits to be applied.
+// something new waits to be applied. One that waits already is not made again.
 func onlyReported(release *corev1alpha1.Release, cluster *corev1alpha1.Cluster) string {
 	applied := meta.FindStatusCondition(release.Status.Conditions, corev1alpha1.ConditionApplied)
 	switch {
-	case release.Spec.Sync.Mode == corev1alpha1.SyncModeManual:
-		return "a sync corrects it"
 	case cluster.Spec.Suspend:
 		return "nothing is synced while Cluster " + cluster.Name + " is suspended"
+	case syncPending(release):
+		return requested
+	case release.Spec.Sync.Mode == corev1alpha1.SyncModeManual:
+		return "a sync corrects it"
 	case applied.Reason != corev1alpha1.ReasonApplied || applied.ObservedGeneration != release.Generation:
 		return "it is corrected with the next sync, which is yet to come (" + applied.Reason + ")"
 	}

@@ -188,7 +188,7 @@ func TestUnreachableTargets(t *testing.T) {
 			for _, manifest := range []string{configMap, ready, secretMap} {
 				w.cluster.Handle("GET "+w.cluster.Path(manifest), func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 			}
-		}, "unreachable", retryInterval, 6, false}, // net/http repeats what got no answer on an old connection
+		}, "cluster edge: target cluster is unreachable: ", retryInterval, 6, false}, // net/http repeats what got no answer on an old connection
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t)
@@ -305,13 +305,17 @@ func TestReport(t *testing.T) {
 	w.cluster.Put(marked(rolling))
 	hook := entry(secretMap, "d3")
 	hook.Hook = "migrate"
+	w.setRelease(func(r *corev1alpha1.Release) { setApplied(r, metav1.ConditionTrue, corev1alpha1.ReasonApplied) })
 	w.setEntries(entry(configMap, "d1"), entry(ready, "d2"), hook)
 	w.judge()
+	w.Expect(*w.inventory().Status.Summary).To(Equal(corev1alpha1.HealthSummary{Healthy: 1, Progressing: 1}), "a hook is no object")
 
 	report, err = w.health.Report(t.Context(), w.release())
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(report.Status).To(Equal(corev1alpha1.HealthProgressing), "the missing object of a hook does not count")
-	w.Expect(report.Summary).To(Equal(corev1alpha1.HealthSummary{Healthy: 1, Progressing: 1, Missing: 1}))
+	w.Expect(report.Summary).To(Equal(corev1alpha1.HealthSummary{Healthy: 1, Progressing: 1}))
+	w.Expect(report.Objects).To(HaveLen(3), "hooks are listed")
+	w.Expect(report.Objects[2].Message).To(Equal("object of hook migrate: not in the cluster"))
 	w.Expect(report.Objects[1].Rule).To(Equal("builtin/apps/Deployment"))
 	w.Expect(report.Objects[1].Since.Time).To(BeTemporally("==", w.clock.Now()))
 
@@ -319,6 +323,70 @@ func TestReport(t *testing.T) {
 	w.health.Forget(key)
 	_, err = w.health.Report(t.Context(), w.release())
 	w.Expect(err).To(MatchError(clusterconn.ErrUnreachable))
+	w.Expect(err).To(MatchError(HavePrefix("cluster edge: target cluster is unreachable: ")))
+	w.Expect(err.Error()).To(beSaidOnce())
+}
+
+// What the render declares and the target has not is missing, however far its sync came.
+func TestObjectsThatAreNotAppliedYet(t *testing.T) {
+	written := func(manifest string) corev1alpha1.InventoryEntry {
+		one := entry(manifest, "")
+		one.UID = ""
+		return one
+	}
+	for _, test := range []struct {
+		name    string
+		applied metav1.ConditionStatus
+		// objects of the render, and the inventory
+		objects int32
+		entries []corev1alpha1.InventoryEntry
+		status  corev1alpha1.HealthStatus
+		summary corev1alpha1.HealthSummary
+	}{
+		{"all is applied", metav1.ConditionTrue, 2, []corev1alpha1.InventoryEntry{entry(configMap, "d1"), entry(ready, "d2")},
+			corev1alpha1.HealthHealthy, corev1alpha1.HealthSummary{Healthy: 2}},
+		{"an apply failed", metav1.ConditionFalse, 3, []corev1alpha1.InventoryEntry{entry(configMap, "d1"), entry(ready, "d2"), written(secretMap)},
+			corev1alpha1.HealthMissing, corev1alpha1.HealthSummary{Healthy: 2, Missing: 1}},
+		{"an apply failed, because another owns the object", metav1.ConditionFalse, 2, []corev1alpha1.InventoryEntry{written(configMap), entry(ready, "d2")},
+			corev1alpha1.HealthMissing, corev1alpha1.HealthSummary{Healthy: 1, Missing: 1}},
+		{"an apply was refused, and its entry is taken back", metav1.ConditionFalse, 3, []corev1alpha1.InventoryEntry{entry(configMap, "d1"), entry(ready, "d2")},
+			corev1alpha1.HealthMissing, corev1alpha1.HealthSummary{Healthy: 2, Missing: 1}},
+		{"an object is about to be applied again", metav1.ConditionFalse, 2, []corev1alpha1.InventoryEntry{entry(configMap, "d1"), entry(ready, "")},
+			corev1alpha1.HealthHealthy, corev1alpha1.HealthSummary{Healthy: 2}},
+		{"an object left the render and is kept", metav1.ConditionTrue, 1, []corev1alpha1.InventoryEntry{entry(configMap, "d1"), entry(secretMap, "")},
+			corev1alpha1.HealthHealthy, corev1alpha1.HealthSummary{Healthy: 1}},
+		{"a larger render waits", metav1.ConditionTrue, 5, []corev1alpha1.InventoryEntry{entry(configMap, "d1")},
+			corev1alpha1.HealthHealthy, corev1alpha1.HealthSummary{Healthy: 1}},
+		{"nothing was applied yet", metav1.ConditionFalse, 5, nil,
+			corev1alpha1.HealthMissing, corev1alpha1.HealthSummary{Missing: 5}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.cluster.Put(marked(configMap))
+			w.cluster.Put(marked(ready))
+			w.setRelease(func(r *corev1alpha1.Release) {
+				setApplied(r, test.applied, "Reason")
+				r.Status.Render = &corev1alpha1.RenderStatus{Objects: test.objects}
+			})
+			if test.entries != nil {
+				w.setEntries(test.entries...)
+				w.judge()
+			}
+			report, err := w.health.Report(t.Context(), w.release())
+			w.Expect(err).NotTo(HaveOccurred())
+			w.Expect(report.Status).To(Equal(test.status))
+			w.Expect(report.Summary).To(Equal(test.summary))
+			for i, one := range test.entries {
+				if !neverApplied(one) {
+					continue
+				}
+				w.Expect(report.Objects[i].Message).To(Equal("not applied yet"))
+				w.Expect(w.inventory().Status.Health[i].Status).To(Equal(corev1alpha1.HealthMissing))
+				w.Expect(w.inventory().Status.Health[i].Message).To(Equal("not applied yet"))
+				w.Expect(w.inventory().Status.Summary.Missing).To(BeEquivalentTo(1))
+			}
+		})
+	}
 }
 
 func TestReportsAndPassesAtTheSameTime(t *testing.T) {

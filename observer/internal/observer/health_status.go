@@ -4,16 +4,16 @@ package observer
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
-	"kumodo.io/convoy/clusterconn"
 	"kumodo.io/convoy/health"
 	"kumodo.io/convoy/observer/internal/compare"
 )
@@ -45,7 +45,9 @@ func statusOf(inventory *corev1alpha1.ReleaseInventory, results []judgement, now
 		if old, ok := before[identity(entry.ObjectKey)]; ok && old.Status == one.Status && old.Since != nil {
 			one.Since = old.Since
 		}
-		summarize(status.Summary, one.Status)
+		if entry.Hook == "" {
+			summarize(status.Summary, one.Status)
+		}
 		status.Health = append(status.Health, one)
 	}
 	return status
@@ -83,14 +85,17 @@ func summarize(summary *corev1alpha1.HealthSummary, status corev1alpha1.HealthSt
 	}
 }
 
-// Report is the answer of the health subresource: the live objects judged now. The
-// Release's own health is that of its objects which are applied, as in its condition
-// Healthy: hooks are listed and do not count. Errors: those of Connect, and those of a
-// target that does not answer or does not accept the credentials.
+// Report is the answer of the health subresource: the live objects judged now, and what of
+// the render is not applied yet as missing. Hooks, and objects that left the render, are
+// listed and do not count. Errors: those of Connect, and those of a target that does not
+// answer or does not accept the credentials.
 func (c *HealthController) Report(ctx context.Context, release *corev1alpha1.Release) (*corev1alpha1.ReleaseHealth, error) {
 	report := &corev1alpha1.ReleaseHealth{Status: corev1alpha1.HealthUnknown, Objects: []corev1alpha1.ObjectHealthDetail{}}
 	inventory, err := c.Inventories.ReleaseInventories(release.Namespace).Get(release.Name)
 	if apierrors.IsNotFound(err) {
+		if report.Summary.Missing = unlisted(release, nil); report.Summary.Missing > 0 {
+			report.Status = corev1alpha1.HealthMissing
+		}
 		return report, nil
 	}
 	if err != nil {
@@ -104,22 +109,61 @@ func (c *HealthController) Report(ctx context.Context, release *corev1alpha1.Rel
 	var counted []corev1alpha1.HealthStatus
 	before := healthOf(inventory)
 	for _, result := range c.judge(ctx, release, inventory, t, reader).results {
-		if errors.Is(result.err, clusterconn.ErrUnreachable) || errors.Is(result.err, clusterconn.ErrUnauthenticated) {
+		if ofTarget(result.err) {
 			return nil, result.err
 		}
-		detail := corev1alpha1.ObjectHealthDetail{
-			ObjectHealth: corev1alpha1.ObjectHealth{ObjectKey: result.entry.ObjectKey, Status: result.Status, Message: result.Message},
-			Rule:         result.Rule,
-		}
-		if old := before[identity(result.entry.ObjectKey)]; old.Status == detail.Status {
-			detail.Since = old.Since
-		}
-		if result.entry.Hook == "" && result.entry.Digest != "" {
+		if counts(release, result.entry) {
 			counted = append(counted, result.Status)
+			summarize(&report.Summary, result.Status)
 		}
-		summarize(&report.Summary, result.Status)
-		report.Objects = append(report.Objects, detail)
+		report.Objects = append(report.Objects, detailOf(result, before[identity(result.entry.ObjectKey)]))
+	}
+	for range unlisted(release, inventory.Spec.Entries) {
+		counted = append(counted, corev1alpha1.HealthMissing)
+		summarize(&report.Summary, corev1alpha1.HealthMissing)
 	}
 	report.Status = health.Worst(counted...)
 	return report, nil
+}
+
+// detailOf is a judgement for people; before is what the inventory's status has of the object.
+func detailOf(result judgement, before corev1alpha1.ObjectHealth) corev1alpha1.ObjectHealthDetail {
+	detail := corev1alpha1.ObjectHealthDetail{
+		ObjectHealth: corev1alpha1.ObjectHealth{ObjectKey: result.entry.ObjectKey, Status: result.Status, Message: result.Message},
+		Rule:         result.Rule,
+	}
+	if before.Status == detail.Status {
+		detail.Since = before.Since
+	}
+	if result.entry.Hook != "" {
+		detail.Message = strings.TrimSuffix("object of hook "+result.entry.Hook+": "+result.Message, ": ")
+	}
+	return detail
+}
+
+// counts tells the entries whose objects the Release consists of. One without a digest is
+// either to be applied, which is so until a sync is complete, or left the render.
+func counts(release *corev1alpha1.Release, entry corev1alpha1.InventoryEntry) bool {
+	return entry.Hook == "" && (entry.Digest != "" || incomplete(release))
+}
+
+// incomplete tells whether something of the render is not applied: a sync is under way, or
+// failed. What waits for its sync to begin is not, unless nothing was ever applied.
+func incomplete(release *corev1alpha1.Release) bool {
+	return !meta.IsStatusConditionTrue(release.Status.Conditions, corev1alpha1.ConditionApplied)
+}
+
+// unlisted is how many objects of the render the inventory does not list: it is written
+// when the sync begins, and entries are taken back of objects that the target refused.
+func unlisted(release *corev1alpha1.Release, entries []corev1alpha1.InventoryEntry) int32 {
+	if release.Status.Render == nil || !incomplete(release) {
+		return 0
+	}
+	missing := release.Status.Render.Objects
+	for _, entry := range entries {
+		if entry.Hook == "" {
+			missing--
+		}
+	}
+	return max(missing, 0)
 }

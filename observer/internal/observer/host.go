@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -54,6 +55,44 @@ type Target struct {
 	Cluster *corev1alpha1.Cluster
 }
 
+// Capabilities are those of the connection; errors name the Cluster.
+func (t *Target) Capabilities(ctx context.Context) (kubeVersion string, apiVersions []string, err error) {
+	kubeVersion, apiVersions, err = t.Connection.Capabilities(ctx)
+	return kubeVersion, apiVersions, t.Blame(err)
+}
+
+// Namespaced is that of the connection; errors name the Cluster.
+func (t *Target) Namespaced(ctx context.Context, gvk schema.GroupVersionKind) (bool, error) {
+	namespaced, err := t.Connection.Namespaced(ctx, gvk)
+	return namespaced, t.Blame(err)
+}
+
+// Blame names the Cluster in an error that the target is to blame for as a whole, because
+// it does not answer or does not accept the credentials, unless it is named there already.
+// Other errors come back as they are.
+func (t *Target) Blame(err error) error {
+	var blamed *targetError
+	if !ofTarget(err) || errors.As(err, &blamed) {
+		return err
+	}
+	return &targetError{cluster: t.Cluster.Name, err: err}
+}
+
+// targetError is an error of a target, with the name of the Cluster.
+type targetError struct {
+	cluster string
+	err     error
+}
+
+func (e *targetError) Error() string { return "cluster " + e.cluster + ": " + e.err.Error() }
+
+func (e *targetError) Unwrap() error { return e.err }
+
+// ofTarget tells errors that no object is to blame for.
+func ofTarget(err error) bool {
+	return errors.Is(err, clusterconn.ErrUnreachable) || errors.Is(err, clusterconn.ErrUnauthenticated)
+}
+
 func (t *Target) name() types.NamespacedName {
 	return types.NamespacedName{Namespace: t.Cluster.Namespace, Name: t.Cluster.Name}
 }
@@ -75,19 +114,41 @@ func (h *Host) Connect(ctx context.Context, release *corev1alpha1.Release) (*Tar
 	return &Target{Connection: connection, Cluster: cluster}, nil
 }
 
-// reach is Connect for the loops: while the controller-manager finds that the cluster does
-// not answer, no worker is spent on it. The Cluster's condition wakes the loops again.
+// reach is Connect for the loops: while the controller-manager finds that the cluster cannot
+// be used, no worker is spent on it, and what watches last saw of it counts for nothing. The
+// Cluster's condition wakes the loops again.
 func (h *Host) reach(ctx context.Context, release *corev1alpha1.Release) (*Target, error) {
 	t, err := h.Connect(ctx, release)
 	if err != nil {
 		return nil, err
 	}
-	ready := meta.FindStatusCondition(t.Cluster.Status.Conditions, corev1alpha1.ConditionReady)
-	if ready != nil && ready.Status == metav1.ConditionFalse && ready.Reason == corev1alpha1.ReasonUnreachable &&
-		ready.ObservedGeneration == t.Cluster.Generation {
-		return nil, fmt.Errorf("cluster %s: %w (condition Ready of the Cluster)", t.Cluster.Name, clusterconn.ErrUnreachable)
+	if err := unusable(t.Cluster, release); err != nil {
+		return nil, err
 	}
 	return t, nil
+}
+
+// unusableError is what the condition Ready of a Cluster has against it.
+type unusableError struct{ reason, message string }
+
+func (e *unusableError) Error() string { return e.message }
+
+// unusable is why the controller-manager finds that a cluster cannot be used, nil when it
+// does not. A Release that is being deleted may outlive the credentials, and is then still
+// reached with the last connection.
+func unusable(cluster *corev1alpha1.Cluster, release *corev1alpha1.Release) error {
+	ready := meta.FindStatusCondition(cluster.Status.Conditions, corev1alpha1.ConditionReady)
+	switch {
+	case ready == nil || ready.Status != metav1.ConditionFalse || ready.ObservedGeneration != cluster.Generation:
+		return nil
+	case ready.Reason == corev1alpha1.ReasonUnreachable:
+		// Its message may change with each look, and what is said here must not.
+		return fmt.Errorf("cluster %s: %w (condition Ready of the Cluster)", cluster.Name, clusterconn.ErrUnreachable)
+	case !release.DeletionTimestamp.IsZero():
+		return nil
+	}
+	prefix := "cluster " + cluster.Name + ": "
+	return &unusableError{reason: ready.Reason, message: prefix + strings.TrimPrefix(ready.Message, prefix)}
 }
 
 // track has the kinds of the inventory's entries watched, and no others for the Release's
@@ -128,8 +189,12 @@ func (h *Host) version(ctx context.Context, t *Target, key corev1alpha1.ObjectKe
 
 // targetReason gives the reason of a condition that reports an error about a target.
 func targetReason(err error) string {
-	if errors.Is(err, ErrNoCluster) {
+	var said *unusableError
+	switch {
+	case errors.Is(err, ErrNoCluster):
 		return corev1alpha1.ReasonClusterNotFound
+	case errors.As(err, &said):
+		return said.reason
 	}
 	return cmp.Or(clusterconn.Reason(err), corev1alpha1.ReasonUnknown)
 }

@@ -56,13 +56,19 @@ func (c *HealthController) judge(ctx context.Context, release *corev1alpha1.Rele
 	entries := inventory.Spec.Entries
 	results := make([]judgement, len(entries))
 	compare.Parallel(len(entries), func(i int) {
+		if neverApplied(entries[i]) {
+			results[i] = judgement{entry: entries[i], served: true, Result: health.Result{
+				Status: corev1alpha1.HealthMissing, Message: "not applied yet", Rule: "inventory",
+			}}
+			return
+		}
 		old, ok := before.byIdentity[identity(entries[i].ObjectKey)]
 		version, seen := c.version(ctx, t, entries[i].ObjectKey)
 		if ok && seen && old.err == nil && old.entry == entries[i] && old.version == version && old.rules == rules {
 			results[i] = old
 			return
 		}
-		results[i] = read(ctx, reader, assessor, entries[i])
+		results[i] = read(ctx, t, reader, assessor, entries[i])
 		results[i].rules = rules
 	})
 	now := judged{inventory: inventory.UID, generation: inventory.Generation, results: results, byIdentity: map[corev1alpha1.ObjectKey]judgement{}}
@@ -75,9 +81,16 @@ func (c *HealthController) judge(ctx context.Context, release *corev1alpha1.Rele
 	return now
 }
 
+// neverApplied tells an entry that was written ahead of its object, which was not applied so
+// far. What the cluster has of that name, if anything, is not the Release's.
+func neverApplied(entry corev1alpha1.InventoryEntry) bool {
+	return entry.UID == "" && entry.Digest == ""
+}
+
 // read judges an object as it is now.
-func read(ctx context.Context, reader *compare.Comparer, assessor *health.Assessor, entry corev1alpha1.InventoryEntry) judgement {
+func read(ctx context.Context, t *Target, reader *compare.Comparer, assessor *health.Assessor, entry corev1alpha1.InventoryEntry) judgement {
 	live, served, err := reader.Live(ctx, corev1alpha1.ObjectUID{ObjectKey: entry.ObjectKey, UID: entry.UID})
+	err = t.Blame(err)
 	result := judgement{entry: entry, version: versionOf(live), served: served, err: err}
 	switch {
 	case err != nil:

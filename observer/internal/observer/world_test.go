@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"sync"
 	"testing"
@@ -65,6 +66,7 @@ type world struct {
 
 	mu       sync.Mutex
 	notified int
+	secrets  map[string]map[string][]byte // of the host, by name
 }
 
 func newWorld(t *testing.T) *world {
@@ -86,7 +88,7 @@ func newWorld(t *testing.T) *world {
 	w.host = Host{
 		Client: w.client, Requests: w, Releases: corelisters.NewReleaseLister(w.releases),
 		Inventories: corelisters.NewReleaseInventoryLister(w.inventories), Clusters: corelisters.NewClusterLister(w.clusters),
-		Connector: clusterconn.New(clusterconn.Options{InCluster: w.cluster.Config(), ReadOnly: true}),
+		Connector: clusterconn.New(clusterconn.Options{InCluster: w.cluster.Config(), Secrets: w, ReadOnly: true, Clock: w.clock}),
 		Tracker:   tracker, Installation: installation,
 	}
 	rules := &Rules{Sets: extlisters.NewHealthRuleSetLister(w.sets), Global: extlisters.NewGlobalHealthRuleSetLister(w.global)}
@@ -97,6 +99,40 @@ func newWorld(t *testing.T) *world {
 		Spec:       corev1alpha1.ClusterSpec{Mode: corev1alpha1.ClusterModeInCluster},
 	})).To(Succeed())
 	return w
+}
+
+// Secret reads a Secret of the host.
+func (w *world) Secret(_ context.Context, _, name string) (map[string][]byte, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if data, ok := w.secrets[name]; ok {
+		return data, nil
+	}
+	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, name)
+}
+
+// setKubeconfig makes the Cluster one that is reached with a kubeconfig of the host's Secret
+// "edge"; "" takes the Secret away.
+func (w *world) setKubeconfig(content string) {
+	w.t.Helper()
+	w.mu.Lock()
+	w.secrets = map[string]map[string][]byte{}
+	if content != "" {
+		w.secrets["edge"] = map[string][]byte{corev1alpha1.DefaultKubeconfigKey: []byte(content)}
+	}
+	w.mu.Unlock()
+	w.setCluster(func(c *corev1alpha1.Cluster) {
+		c.Spec.Mode = corev1alpha1.ClusterModeAgentless
+		c.Spec.Agentless = &corev1alpha1.AgentlessAccess{Auth: corev1alpha1.ClusterAuth{
+			Type:       corev1alpha1.ClusterAuthTypeKubeconfig,
+			Kubeconfig: &corev1alpha1.KubeconfigAuth{SecretRef: corev1alpha1.SecretKeyReference{Name: "edge"}},
+		}}
+	})
+}
+
+// kubeconfig is one that leads to the target.
+func (w *world) kubeconfig() string {
+	return fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c}}], clusters: [{name: c, cluster: {server: %q}}]}`, w.cluster.URL)
 }
 
 // setRelease writes the Release to the host, and lets the informer see it.

@@ -90,9 +90,8 @@ func (s *Server) diffLive(ctx context.Context, release *corev1alpha1.Release, si
 }
 
 func diffOf(object plannedObject, outcome compare.Outcome) (corev1alpha1.ObjectDiff, error) {
-	key := object.Key()
 	one := corev1alpha1.ObjectDiff{
-		ObjectKey: key, Action: outcome.Action, Changes: compare.MaskChanges(key, outcome.Changes), Message: outcome.Message,
+		ObjectKey: object.Key(), Action: outcome.Action, Changes: outcome.Changes, Message: outcome.Message,
 	}
 	if outcome.Result == nil {
 		return one, nil
@@ -102,7 +101,7 @@ func diffOf(object plannedObject, outcome compare.Outcome) (corev1alpha1.ObjectD
 		live = outcome.Live.Object
 	}
 	var err error
-	one.Unified, err = compare.Unified(key, live, outcome.Result.Object)
+	one.Unified, err = compare.Unified(live, outcome.Result.Object)
 	return one, err
 }
 
@@ -160,10 +159,10 @@ func diffPair(key corev1alpha1.ObjectKey, from, to plannedObject) (corev1alpha1.
 		one.Action = corev1alpha1.ActionDelete
 	}
 	if left != nil && right != nil {
-		one.Changes = compare.MaskChanges(key, compare.Fields(left, right))
+		one.Changes = compare.Fields(left, right)
 	}
 	var err error
-	one.Unified, err = compare.Unified(key, left, right)
+	one.Unified, err = compare.Unified(left, right)
 	return one, err
 }
 

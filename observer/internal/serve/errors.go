@@ -4,6 +4,7 @@ package serve
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 
@@ -21,6 +22,7 @@ import (
 
 // unavailable are the errors of what an answer needs and that is not to be had now.
 var unavailable = []error{
+	errBusy,
 	observer.ErrNoCluster, clusterconn.ErrUnreachable, clusterconn.ErrUnauthenticated, clusterconn.ErrForbidden, clusterconn.ErrInvalid,
 	desired.ErrSource, fetch.ErrUnreachable, fetch.ErrUnauthorized, fetch.ErrSecret,
 	desired.ErrNotReproducible, store.ErrNoIdentity,
@@ -33,7 +35,11 @@ var unusable = []error{fetch.ErrInvalid, fetch.ErrContent, fetch.ErrLimit}
 func writeError(ctx context.Context, w http.ResponseWriter, kind string, err error) {
 	status := statusOf(ctx, err)
 	klog.FromContext(ctx).V(2).Info("Request failed", "kind", kind, "code", status.Code, "err", err)
-	writeJSON(ctx, w, int(status.Code), status)
+	body, err := json.Marshal(status)
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Status not encoded")
+	}
+	write(ctx, w, int(status.Code), body)
 }
 
 func statusOf(ctx context.Context, err error) *metav1.Status {

@@ -31,7 +31,7 @@ func (s *Server) history(ctx context.Context, release *corev1alpha1.Release, q q
 	}
 	history.Entries = []corev1alpha1.HistoryEntry{*entry}
 	for _, object := range planned(past) {
-		raw, err := json.Marshal(compare.MaskObject(object.Key(), object.Object.Object.Object))
+		raw, err := json.Marshal(compare.MaskObject(object.Object.Object.Object))
 		if err != nil {
 			return nil, err
 		}

@@ -101,7 +101,7 @@ func (s *Server) compareAll(ctx context.Context, release *corev1alpha1.Release, 
 	})
 	for _, outcome := range outcomes {
 		if errors.Is(outcome.Err, clusterconn.ErrUnreachable) || errors.Is(outcome.Err, clusterconn.ErrUnauthenticated) {
-			return nil, outcome.Err
+			return nil, target.Blame(outcome.Err)
 		}
 	}
 	return outcomes, nil
@@ -147,15 +147,14 @@ func creates(release *corev1alpha1.Release, want *desired.Desired) func(string) 
 }
 
 func previewOf(object plannedObject, outcome compare.Outcome) (corev1alpha1.ObjectPreview, error) {
-	key := object.Key()
-	raw, err := json.Marshal(compare.MaskObject(key, object.Object.Object.Object))
+	raw, err := json.Marshal(compare.MaskObject(object.Object.Object.Object))
 	if err != nil {
 		return corev1alpha1.ObjectPreview{}, err
 	}
 	return corev1alpha1.ObjectPreview{
-		ObjectKey: key, Action: outcome.Action, Stage: object.Stage, Hook: object.hook,
+		ObjectKey: object.Key(), Action: outcome.Action, Stage: object.Stage, Hook: object.hook,
 		Simulated: outcome.Simulated, Object: &runtime.RawExtension{Raw: raw},
-		Changes: compare.MaskChanges(key, outcome.Changes), Message: outcome.Message,
+		Changes: outcome.Changes, Message: outcome.Message,
 	}, nil
 }
 

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -46,6 +48,10 @@ type world struct {
 	health   *corev1alpha1.ReleaseHealth
 	revision string // that was asked for
 	wait     bool   // until the request ends
+
+	mu      sync.Mutex
+	arrived atomic.Int32  // answers that were begun
+	proceed chan struct{} // which they wait for, if there is one
 }
 
 func newWorld(t *testing.T) *world {
@@ -74,7 +80,15 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
+func (w *world) work() {
+	w.arrived.Add(1)
+	if w.proceed != nil {
+		<-w.proceed
+	}
+}
+
 func (w *world) Current(ctx context.Context, _ *corev1alpha1.Release, _ render.Cluster) (*desired.Desired, error) {
+	w.work()
 	if w.wait {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -83,6 +97,9 @@ func (w *world) Current(ctx context.Context, _ *corev1alpha1.Release, _ render.C
 }
 
 func (w *world) At(_ context.Context, _ *corev1alpha1.Release, _ render.Cluster, revision string) (*desired.Desired, error) {
+	w.work()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.revision = revision
 	return w.current, w.err
 }
@@ -92,6 +109,7 @@ func (w *world) Past(_ context.Context, _ *corev1alpha1.Release, _ render.Cluste
 }
 
 func (w *world) Stored(_ context.Context, _ *corev1alpha1.Release, digest string) (*desired.Desired, error) {
+	w.work()
 	if found := w.byDigest[digest]; found != nil {
 		return found, nil
 	}
@@ -99,7 +117,8 @@ func (w *world) Stored(_ context.Context, _ *corev1alpha1.Release, digest string
 }
 
 func (w *world) Report(context.Context, *corev1alpha1.Release) (*corev1alpha1.ReleaseHealth, error) {
-	return w.health, w.err
+	w.work()
+	return w.health.DeepCopy(), w.err
 }
 
 // rendered makes a render of manifests.
@@ -244,10 +263,10 @@ func TestUnreachableTarget(t *testing.T) {
 			{"it is not there", func(w *world) { w.Expect(w.clusters.Replace(nil, "")).To(Succeed()) }, "no such cluster"},
 			{"it hangs up", func(w *world) {
 				w.cluster.Handle("GET "+w.cluster.Path(configMap), func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-			}, "unreachable"},
+			}, "cluster edge: target cluster is unreachable: "},
 			{"it refuses the credentials", func(w *world) {
 				w.cluster.Refuse("GET "+w.cluster.Path(configMap), apierrors.NewUnauthorized("who are you"))
-			}, "does not accept the credentials"},
+			}, "cluster edge: target cluster does not accept the credentials: "},
 		} {
 			t.Run(path+" "+test.name, func(t *testing.T) {
 				w := newWorld(t)
@@ -431,13 +450,15 @@ func TestSecretsAreShownNowhere(t *testing.T) {
 		before = "{apiVersion: v1, kind: Secret, metadata: {namespace: ns, name: s, annotations: {kubectl.kubernetes.io/last-applied-configuration: canary0}}, data: {same: canary1, p: canary2, gone: canary3}}"
 		after  = "{apiVersion: v1, kind: Secret, metadata: {namespace: ns, name: s}, stringData: {port: 5432, nested: {x: canary4}}, data: {same: canary1, p: canary5, new: canary6}, dta: {x: canary7}}"
 		fresh  = "{apiVersion: v1, kind: Secret, metadata: {namespace: ns, name: fresh}, data: {p: canary8}}"
+		list   = "{apiVersion: v1, kind: List, metadata: {name: list}, items: [{apiVersion: v1, kind: Secret, metadata: {name: in}, data: {p: canary9}, stringData: {q: canary9}}]}"
+		longer = "{apiVersion: v1, kind: List, metadata: {name: list}, items: [{apiVersion: v1, kind: Secret, metadata: {name: in}, data: {p: canary10}, stringData: {q: canary9}}]}"
 	)
 	for _, live := range []bool{true, false} {
 		for _, refused := range []bool{true, false} {
 			t.Run(fmt.Sprintf("live %v, refused %v", live, refused), func(t *testing.T) {
 				w := newWorld(t)
-				w.current = rendered("now", after, fresh)
-				w.byDigest["sha256:old"] = rendered("sha256:old", before)
+				w.current = rendered("now", after, fresh, list)
+				w.byDigest["sha256:old"] = rendered("sha256:old", before, longer)
 				w.release.Status.History = []corev1alpha1.HistoryEntry{{ID: 4, Render: "sha256:old"}}
 				w.release.Spec.Sync.Replace = corev1alpha1.ReplaceOnImmutable
 				if live {

@@ -19,6 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -51,14 +52,34 @@ type Server struct {
 	Health  Reporter
 }
 
-// Handler returns the handler of all paths.
+// Handler returns the handler of all paths. What it works on at a time is bounded, whoever
+// asks; see gate.
 func (s *Server) Handler() http.Handler {
+	renders, reports := newGate(concurrentRenders), newGate(concurrentReports)
+	always := func(g *gate) func(query) *gate { return func(query) *gate { return g } }
 	mux := http.NewServeMux()
-	mux.Handle("GET /preview/{namespace}/{name}", s.answer("ReleasePreview", []string{"revision"}, s.preview))
-	mux.Handle("GET /diff/{namespace}/{name}", s.answer("ReleaseDiff", []string{"from", "to"}, s.diff))
-	mux.Handle("GET /health/{namespace}/{name}", s.answer("ReleaseHealth", nil, s.health))
-	mux.Handle("GET /history/{namespace}/{name}", s.answer("ReleaseHistory", []string{"id"}, s.history))
+	mux.Handle("GET /preview/{namespace}/{name}", s.handle(endpoint{"ReleasePreview", []string{"revision"}, always(renders), s.preview}))
+	mux.Handle("GET /diff/{namespace}/{name}", s.handle(endpoint{"ReleaseDiff", []string{"from", "to"}, always(renders), s.diff}))
+	mux.Handle("GET /health/{namespace}/{name}", s.handle(endpoint{"ReleaseHealth", nil, always(reports), s.health}))
+	mux.Handle("GET /history/{namespace}/{name}", s.handle(endpoint{"ReleaseHistory", []string{"id"}, func(q query) *gate {
+		if q["id"] == "" {
+			return nil
+		}
+		return renders
+	}, s.history}))
 	return mux
+}
+
+// endpoint is one kind of question.
+type endpoint struct {
+	// kind of the answers.
+	kind string
+	// parameters of the query string.
+	parameters []string
+	// gate that the answer to a query has to pass; nil: none.
+	gate func(q query) *gate
+	// answer gives the answer.
+	answer func(ctx context.Context, release *corev1alpha1.Release, q query) (reply, error)
 }
 
 // query is the query string of a request, every name known and given once.
@@ -70,26 +91,23 @@ type reply interface {
 	metav1.Object
 }
 
-type answerer func(ctx context.Context, release *corev1alpha1.Release, q query) (reply, error)
-
-func (s *Server) answer(kind string, allowed []string, answer answerer) http.Handler {
+func (s *Server) handle(e endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		ctx, cancel := context.WithTimeout(req.Context(), answerTimeout)
 		defer cancel()
-		object, err := s.ask(ctx, req, allowed, answer)
+		body, err := s.ask(ctx, req, e)
 		if err != nil {
-			writeError(ctx, w, kind, err)
+			writeError(ctx, w, e.kind, err)
 			return
 		}
-		object.GetObjectKind().SetGroupVersionKind(corev1alpha1.SchemeGroupVersion.WithKind(kind))
-		object.SetNamespace(req.PathValue("namespace"))
-		object.SetName(req.PathValue("name"))
-		writeJSON(ctx, w, http.StatusOK, object)
+		write(ctx, w, http.StatusOK, body)
 	})
 }
 
-func (s *Server) ask(ctx context.Context, req *http.Request, allowed []string, answer answerer) (reply, error) {
-	q, err := parseQuery(req.URL.RawQuery, allowed)
+// ask gives the JSON of an answer. Nothing else of it is held afterwards, however long the
+// client takes to read.
+func (s *Server) ask(ctx context.Context, req *http.Request, e endpoint) ([]byte, error) {
+	q, err := parseQuery(req.URL.RawQuery, e.parameters)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +115,19 @@ func (s *Server) ask(ctx context.Context, req *http.Request, allowed []string, a
 	if err != nil {
 		return nil, err
 	}
-	return answer(ctx, release.DeepCopy(), q)
+	leave, err := e.gate(q).enter(ctx, types.NamespacedName{Namespace: release.Namespace, Name: release.Spec.ClusterRef.Name})
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	object, err := e.answer(ctx, release.DeepCopy(), q)
+	if err != nil {
+		return nil, err
+	}
+	object.GetObjectKind().SetGroupVersionKind(corev1alpha1.SchemeGroupVersion.WithKind(e.kind))
+	object.SetNamespace(release.Namespace)
+	object.SetName(release.Name)
+	return json.Marshal(object)
 }
 
 // parseQuery reads a query string; what is unknown, twice there or not well formed is a bad
@@ -120,13 +150,7 @@ func parseQuery(raw string, allowed []string) (query, error) {
 	return q, nil
 }
 
-func writeJSON(ctx context.Context, w http.ResponseWriter, code int, object any) {
-	body, err := json.Marshal(object)
-	if err != nil {
-		klog.FromContext(ctx).Error(err, "Answer not encoded")
-		http.Error(w, "the answer could not be encoded", http.StatusInternalServerError)
-		return
-	}
+func write(ctx context.Context, w http.ResponseWriter, code int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(code)
