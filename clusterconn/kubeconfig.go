@@ -51,10 +51,21 @@ func (kubeconfigAuthenticator) RESTConfig(ctx context.Context, cluster *corev1al
 
 func secretError(name types.NamespacedName, err error) error {
 	if apierrors.IsNotFound(err) {
-		return invalidf("Secret %s does not exist: %w", name, err)
+		return fmt.Errorf("%w: %w", ErrInvalid, &missingSecretError{name: name, cause: err})
 	}
-	return fmt.Errorf("reading Secret %s: %w", name, err)
+	return fmt.Errorf("reading the kubeconfig: %w", err)
 }
+
+// missingSecretError says in our words what the cause, which names the Secret too, says in
+// the server's.
+type missingSecretError struct {
+	name  types.NamespacedName
+	cause error
+}
+
+func (e *missingSecretError) Error() string { return fmt.Sprintf("Secret %s does not exist", e.name) }
+
+func (e *missingSecretError) Unwrap() error { return e.cause }
 
 // parseKubeconfig makes a configuration of a kubeconfig. Its errors name fields and never
 // quote values, other than the names of contexts, clusters and users: a parser's own

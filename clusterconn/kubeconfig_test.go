@@ -152,7 +152,7 @@ func TestKubeconfigSecret(t *testing.T) {
 		name:    "Secrets cannot be read",
 		secrets: failingSecrets{broken},
 		cluster: agentless(),
-		want:    "cluster edge: reading Secret web/target: host is away",
+		want:    "cluster edge: reading the kubeconfig: host is away",
 	}, {
 		name:        "no reference",
 		secrets:     &fakeSecrets{},

@@ -92,7 +92,7 @@ func (c *Comparer) Compare(ctx context.Context, desired render.Object) Outcome {
 		return failed(err)
 	}
 	if owner, foreign := c.foreign(live); foreign {
-		outcome := failed(fmt.Errorf("belongs to Release %s", owner))
+		outcome := failed(fmt.Errorf("belongs to %s", render.OwnerName(owner, c.Installation)))
 		outcome.Live = live
 		return outcome
 	}

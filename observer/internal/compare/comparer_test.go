@@ -82,7 +82,7 @@ func TestCompare(t *testing.T) {
 			[]corev1alpha1.FieldChange{{Path: "/data/a", From: `"2"`, To: `"1"`}}, "", false},
 		{"another's", configMap, func(b *bench) {
 			b.cluster.Put("{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: cm, annotations: {convoy.kumodo.io/release: inst/x/y}}}")
-		}, corev1alpha1.ActionError, nil, "belongs to Release inst/x/y", false},
+		}, corev1alpha1.ActionError, nil, "belongs to Release x/y", false},
 		{"its own", configMap, func(b *bench) {
 			b.cluster.Put("{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: cm, annotations: {convoy.kumodo.io/release: inst/ns/app}}, data: {a: '1'}}")
 		}, corev1alpha1.ActionUnchanged, nil, "", false},

@@ -75,7 +75,7 @@ func (m *Manager) build(ctx context.Context) {
 		GitRepositories: source.GitRepositories().Lister(), HelmRegistries: source.HelmRegistries().Lister(), OCIRegistries: source.OCIRegistries().Lister(),
 	}
 	m.host = observer.Host{
-		Client: c.convoy, Requests: observer.NewRequester(c.convoy.CoreV1alpha1().RESTClient()),
+		Client:   c.convoy,
 		Releases: core.Releases().Lister(), Inventories: core.ReleaseInventories().Lister(), Clusters: core.Clusters().Lister(),
 		Connector: clusterconn.New(clusterconn.Options{InCluster: c.rest, Secrets: reader, ReadOnly: true, UserAgent: component + "/" + process.Version}),
 		Tracker:   target.New(klog.FromContext(ctx), c.installation, m.changed), Installation: c.installation,

@@ -196,7 +196,7 @@ func (c *Controller) sameInventory(ctx context.Context, inventory *corev1alpha1.
 
 // correct asks for a sync.
 func (c *Controller) correct(ctx context.Context, release *corev1alpha1.Release, drift []drifted, m *memory) error {
-	asked, err := c.Requests.Sync(ctx, release.Namespace, release.Name)
+	asked, err := c.Client.CoreV1alpha1().Releases(release.Namespace).Sync(ctx, release.Name, corev1alpha1.ReleaseSyncOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

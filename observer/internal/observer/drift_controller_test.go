@@ -176,6 +176,24 @@ func TestDrift(t *testing.T) {
 				r.DeletionTimestamp, r.Finalizers = &metav1.Time{Time: w.clock.Now()}, []string{corev1alpha1.FinalizerRelease}
 			})
 		}, "Unknown Deleting", "is being deleted", 0},
+		{"outside of the windows", func(w *world) {
+			edit(w)
+			w.setRelease(func(r *corev1alpha1.Release) {
+				r.Spec.Sync.Windows = []corev1alpha1.SyncWindow{{Allow: true, Schedule: "0 22 * * *", Duration: metav1.Duration{Duration: time.Hour}}}
+			})
+		}, "False Drifted", "ConfigMap ns/cm differs in /data/a; it is corrected when the next window of spec.sync.windows opens, at 2026-01-02T22:00:00Z", 0},
+		{"inside of a window", func(w *world) {
+			edit(w)
+			w.setRelease(func(r *corev1alpha1.Release) {
+				r.Spec.Sync.Windows = []corev1alpha1.SyncWindow{{Allow: true, Schedule: "0 3 * * *", Duration: metav1.Duration{Duration: time.Hour}}}
+			})
+		}, "False Drifted", "ConfigMap ns/cm differs in /data/a; a sync is requested", 1},
+		{"with a window that denies for ever", func(w *world) {
+			edit(w)
+			w.setRelease(func(r *corev1alpha1.Release) {
+				r.Spec.Sync.Windows = []corev1alpha1.SyncWindow{{Deny: true, Schedule: "* * * * *", Duration: metav1.Duration{Duration: time.Hour}}}
+			})
+		}, "False Drifted", "no window of spec.sync.windows will open", 0},
 		{"while something new waits to be applied", func(w *world) {
 			edit(w)
 			w.setRelease(func(r *corev1alpha1.Release) { setApplied(r, metav1.ConditionTrue, corev1alpha1.ReasonWaitingForWave) })
@@ -186,7 +204,7 @@ func TestDrift(t *testing.T) {
 		}, "False Drifted", "corrected with the next sync", 0},
 		{"what another Release owns", func(w *world) {
 			w.cluster.Put("{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: cm, annotations: {convoy.kumodo.io/release: inst/ns/thief}}}")
-		}, "Unknown Unknown", "ConfigMap ns/cm could not be compared: belongs to Release inst/ns/thief", 0},
+		}, "Unknown Unknown", "ConfigMap ns/cm could not be compared: belongs to Release ns/thief", 0},
 		{"one that differs besides one that cannot be compared", func(w *world) {
 			edit(w)
 			w.cluster.Refuse("PATCH "+w.cluster.Path(other), apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "other", nil))
@@ -310,6 +328,20 @@ func TestNoDriftWhileASyncIsUnderWay(t *testing.T) {
 			w.Expect(w.writes()).To(HaveLen(1), "it is said once")
 		})
 	}
+}
+
+func TestCorrectionComesWhenTheWindowOpens(t *testing.T) {
+	w := newWorld(t)
+	w.applied(configMap)
+	w.cluster.Put(marked(edited))
+	w.setRelease(func(r *corev1alpha1.Release) {
+		r.Spec.Sync.Windows = []corev1alpha1.SyncWindow{{Allow: true, Schedule: "5 3 * * *", Duration: metav1.Duration{Duration: time.Hour}}}
+	})
+	w.Expect(w.look().RequeueAfter).To(Equal(56 * time.Second))
+	w.Expect(w.syncs).To(BeZero())
+	w.clock.Step(56 * time.Second)
+	w.look()
+	w.Expect(w.syncs).To(Equal(1))
 }
 
 func TestPatienceIsForOneSync(t *testing.T) {

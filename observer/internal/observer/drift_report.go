@@ -15,6 +15,7 @@ import (
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	corev1alpha1ac "kumodo.io/convoy/client/applyconfiguration/core/v1alpha1"
 	"kumodo.io/convoy/internal/controller/base"
+	"kumodo.io/convoy/internal/window"
 )
 
 // fieldManager owns the condition InSync and nothing else of a Release's status.
@@ -42,6 +43,12 @@ func (c *Controller) conclude(ctx context.Context, release *corev1alpha1.Release
 		drift += "; " + message
 	}
 	if why := onlyReported(release, t.Cluster); why != "" {
+		return result, say(metav1.ConditionFalse, corev1alpha1.ReasonDrifted, drift+"; "+why)
+	}
+	if why, opens := closedWindow(release, c.Clock.Now()); why != "" {
+		if opens > 0 {
+			result.RequeueAfter = min(result.RequeueAfter, opens)
+		}
 		return result, say(metav1.ConditionFalse, corev1alpha1.ReasonDrifted, drift+"; "+why)
 	}
 	if fought, wait := m.contested(found.drifted, c.Clock.Now()); len(fought) == len(found.drifted) {
@@ -93,6 +100,27 @@ func onlyReported(release *corev1alpha1.Release, cluster *corev1alpha1.Cluster) 
 		return "it is corrected with the next sync, which is yet to come (" + applied.Reason + ")"
 	}
 	return ""
+}
+
+// closedWindow says what a correction waits for while no automatic sync may start, and how
+// long that is; "" when one may.
+func closedWindow(release *corev1alpha1.Release, now time.Time) (why string, opens time.Duration) {
+	if len(release.Spec.Sync.Windows) == 0 {
+		return "", 0
+	}
+	windows, err := window.Parse(release.Spec.Sync.Windows)
+	if err != nil {
+		return "it is not corrected: " + err.Error(), 0
+	}
+	at, found := windows.Next(now)
+	switch {
+	case !found:
+		return "it is not corrected: no window of spec.sync.windows will open; a requested sync does not wait for one", 0
+	case at.After(now):
+		return "it is corrected when the next window of spec.sync.windows opens, at " + at.UTC().Format(time.RFC3339) +
+			"; a requested sync does not wait for it", at.Sub(now) + time.Second
+	}
+	return "", 0
 }
 
 // report sets the condition InSync, if it is not so yet.

@@ -188,7 +188,7 @@ func TestUnreachableTargets(t *testing.T) {
 			for _, manifest := range []string{configMap, ready, secretMap} {
 				w.cluster.Handle("GET "+w.cluster.Path(manifest), func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 			}
-		}, "cluster edge: target cluster is unreachable: ", retryInterval, 6, false}, // net/http repeats what got no answer on an old connection
+		}, "cluster edge: target cluster is unreachable: ", retryInterval, 12, false}, // net/http repeats what got no answer on old connections, and watches begin anew
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t)

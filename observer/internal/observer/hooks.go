@@ -47,7 +47,8 @@ func (c *HealthController) followHooks(ctx context.Context, release *corev1alpha
 		}
 	}
 	if changed {
-		if err := c.Requests.WriteLifecycle(ctx, updated); err != nil && !apierrors.IsNotFound(err) {
+		_, err := c.Client.CoreV1alpha1().Releases(updated.Namespace).UpdateLifecycle(ctx, updated.Name, updated, metav1.UpdateOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
 			errs = append(errs, fmt.Errorf("lifecycle of Release %s/%s: %w", release.Namespace, release.Name, err))
 		}
 	}

@@ -40,7 +40,6 @@ var ErrNoCluster = errors.New("there is no such cluster")
 // Host is what both loops need of the host cluster and of the targets.
 type Host struct {
 	Client       versioned.Interface
-	Requests     Requester
 	Releases     corelisters.ReleaseLister
 	Inventories  corelisters.ReleaseInventoryLister
 	Clusters     corelisters.ClusterLister

@@ -79,6 +79,8 @@ func newWorld(t *testing.T) *world {
 		*informer = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	}
 	w.client.PrependReactor("patch", "releases", w.applyStatus)
+	w.client.PrependReactor("create", "releases/sync", w.sync)
+	w.client.PrependReactor("update", "releases/lifecycle", w.writeLifecycle)
 	tracker := target.New(klog.Background(), installation, func(types.NamespacedName) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -86,7 +88,7 @@ func newWorld(t *testing.T) *world {
 	})
 	t.Cleanup(tracker.Stop)
 	w.host = Host{
-		Client: w.client, Requests: w, Releases: corelisters.NewReleaseLister(w.releases),
+		Client: w.client, Releases: corelisters.NewReleaseLister(w.releases),
 		Inventories: corelisters.NewReleaseInventoryLister(w.inventories), Clusters: corelisters.NewClusterLister(w.clusters),
 		Connector: clusterconn.New(clusterconn.Options{InCluster: w.cluster.Config(), Secrets: w, ReadOnly: true, Clock: w.clock}),
 		Tracker:   tracker, Installation: installation,
@@ -249,22 +251,23 @@ func (w *world) Applied(context.Context, *corev1alpha1.Release, render.Cluster) 
 	return w.want, w.wantErr
 }
 
-// Sync marks the Release, as the host does.
-func (w *world) Sync(context.Context, string, string) (*corev1alpha1.Release, error) {
+// sync asks for a sync as the API server does.
+func (w *world) sync(clienttesting.Action) (bool, runtime.Object, error) {
 	if w.syncErr != nil {
-		return nil, w.syncErr
+		return true, nil, w.syncErr
 	}
 	w.syncs++
 	release := w.release()
 	metav1.SetMetaDataAnnotation(&release.ObjectMeta, corev1alpha1.AnnotationSyncRequestedAt, strconv.Itoa(w.syncs))
 	w.store(releases, false, release)
-	return w.release(), nil
+	return true, w.release(), nil
 }
 
-// WriteLifecycle keeps what is written.
-func (w *world) WriteLifecycle(_ context.Context, release *corev1alpha1.Release) error {
+// writeLifecycle keeps what is written.
+func (w *world) writeLifecycle(action clienttesting.Action) (bool, runtime.Object, error) {
+	release := action.(clienttesting.UpdateAction).GetObject().(*corev1alpha1.Release)
 	w.lifecycles = append(w.lifecycles, release)
-	return nil
+	return true, release, nil
 }
 
 // judge makes a pass of the health loop that must succeed, and lets the informers see what

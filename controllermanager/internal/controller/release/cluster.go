@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -45,7 +46,8 @@ func (c *Controller) checkReachable(s *scope) outcome {
 		return next()
 	}
 	return wait(corev1alpha1.ConditionReady, corev1alpha1.ReasonTargetUnreachable,
-		fmt.Sprintf("Cluster %s does not answer (%s); it goes on by itself when it does", s.cluster.Name, ready.Message))
+		fmt.Sprintf("Cluster %s does not answer (%s); it goes on by itself when it does", s.cluster.Name,
+			strings.TrimPrefix(ready.Message, "cluster "+s.cluster.Name+": ")))
 }
 
 func (c *Controller) cachedCluster(namespace, name string) *corev1alpha1.Cluster {

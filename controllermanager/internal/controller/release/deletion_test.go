@@ -34,6 +34,7 @@ func TestDeletion(t *testing.T) {
 	w.Expect(w.target.takeCalls()).To(Equal([]string{"prune d"}), "later stages go first")
 	w.Expect(w.condition(corev1alpha1.ConditionReady)).To(Equal("False Deleting"))
 	w.Expect(w.message(corev1alpha1.ConditionReady)).To(Equal("3 objects are left: waiting for Deployment ns/d"))
+	w.Expect(w.condition(corev1alpha1.ConditionHealthy)).To(Equal("Unknown Deleting"))
 	w.Expect(result.RequeueAfter).To(Equal(deletionPoll))
 
 	delete(w.target.lingering, "d")

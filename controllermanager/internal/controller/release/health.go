@@ -27,9 +27,9 @@ var severity = map[corev1alpha1.HealthStatus]int{
 
 // ailment is an object that is not healthy, and why.
 type ailment struct {
-	severity int
-	status   corev1alpha1.HealthStatus
-	text     string
+	severity      int
+	status        corev1alpha1.HealthStatus
+	name, message string
 }
 
 func ailmentOf(key corev1alpha1.ObjectKey, health corev1alpha1.ObjectHealth) ailment {
@@ -37,20 +37,37 @@ func ailmentOf(key corev1alpha1.ObjectKey, health corev1alpha1.ObjectHealth) ail
 	if status == "" {
 		status = corev1alpha1.HealthUnknown
 	}
-	a := ailment{severity: severity[status], status: status, text: fmt.Sprintf("%s is %s", objectName(key), status)}
-	if health.Message != "" && status != corev1alpha1.HealthMissing { // there is nothing to add to that
-		a.text += ": " + health.Message
+	a := ailment{severity: severity[status], status: status, name: objectName(key)}
+	if status != corev1alpha1.HealthMissing { // there is nothing to add to that
+		a.message = health.Message
 	}
 	return a
 }
 
-// ailments names the worst.
+// ailments names the worst, those with the same trouble together.
 func ailments(ill []ailment) string {
-	ordered := slices.Clone(ill)
-	slices.SortStableFunc(ordered, func(a, b ailment) int { return cmp.Compare(b.severity, a.severity) })
+	type trouble struct {
+		severity int
+		status   corev1alpha1.HealthStatus
+		message  string
+	}
+	names := map[trouble][]string{}
+	var troubles []trouble
+	for _, a := range ill {
+		t := trouble{a.severity, a.status, a.message}
+		if names[t] == nil {
+			troubles = append(troubles, t)
+		}
+		names[t] = append(names[t], a.name)
+	}
+	slices.SortStableFunc(troubles, func(a, b trouble) int { return cmp.Compare(b.severity, a.severity) })
 	var texts []string
-	for _, a := range ordered {
-		texts = append(texts, a.text)
+	for _, t := range troubles {
+		text := fmt.Sprintf("%s %s %s", listed(names[t], ", "), are(len(names[t])), t.status)
+		if t.message != "" {
+			text += ": " + t.message
+		}
+		texts = append(texts, text)
 	}
 	return listed(texts, "; ")
 }

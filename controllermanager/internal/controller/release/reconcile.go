@@ -7,6 +7,7 @@ import (
 	"context"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
@@ -158,6 +159,9 @@ func (c *Controller) conclude(ctx context.Context, s *scope, out outcome) {
 	s.sync().BlockedBy = out.blockedBy
 	if s.release.DeletionTimestamp.IsZero() {
 		c.judgeHealth(s)
+	} else {
+		s.set(corev1alpha1.ConditionHealthy, metav1.ConditionUnknown, corev1alpha1.ReasonDeleting,
+			"the Release is being deleted", s.release.Generation)
 	}
 	s.summarize(out)
 	if out.kind == fails {

@@ -176,3 +176,13 @@ func TestUnhealthyDoesNotStopANewRevision(t *testing.T) {
 	w.Expect(w.release().Status.History).To(HaveExactElements(
 		HaveField("Outcome", corev1alpha1.OutcomeApplied), HaveField("Outcome", corev1alpha1.OutcomeSuperseded)))
 }
+
+func TestAilmentsAreToldByTrouble(t *testing.T) {
+	away := corev1alpha1.ObjectHealth{Status: corev1alpha1.HealthUnknown, Message: "cluster edge: no answer"}
+	gone := corev1alpha1.ObjectHealth{Status: corev1alpha1.HealthMissing, Message: "not in the cluster"}
+	of := func(name string, health corev1alpha1.ObjectHealth) ailment {
+		return ailmentOf(corev1alpha1.ObjectKey{Version: "v1", Kind: "ConfigMap", Namespace: "ns", Name: name}, health)
+	}
+	NewWithT(t).Expect(ailments([]ailment{of("a", away), of("b", gone), of("c", away)})).To(Equal(
+		"ConfigMap ns/b is missing; ConfigMap ns/a, ConfigMap ns/c are unknown: cluster edge: no answer"))
+}
