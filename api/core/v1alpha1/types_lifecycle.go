@@ -158,7 +158,8 @@ type GateStatus struct {
 	// +optional
 	Render string `json:"render,omitempty"`
 	// approved by a person, through the lifecycle subresource, while something waits.
-	Approved bool `json:"approved"`
+	// +optional
+	Approved bool `json:"approved,omitempty"`
 	// by whom. Set by the API server.
 	// +optional
 	By string `json:"by,omitempty"`

@@ -7,6 +7,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -17,6 +18,7 @@ import (
 
 	"kumodo.io/convoy/apiserver/internal/generated/openapi"
 	"kumodo.io/convoy/apiserver/internal/proxy"
+	"kumodo.io/convoy/apiserver/internal/registry/release"
 	"kumodo.io/convoy/apiserver/internal/registry/resource"
 	"kumodo.io/convoy/apiserver/internal/relabel"
 	"kumodo.io/convoy/apiserver/internal/scheme"
@@ -63,6 +65,9 @@ func NewConfig() (*Config, error) {
 	generic.OpenAPIConfig.Info.Title = title
 	generic.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, namer)
 	generic.OpenAPIV3Config.Info.Title = title
+	generic.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
+		return genericapiserver.DefaultBuildHandlerChain(release.WithSyncDryRun(handler), c)
+	}
 	config.Generic = generic
 	return config, nil
 }

@@ -3491,7 +3491,6 @@ func schema_convoy_api_core_v1alpha1_GateStatus(ref common.ReferenceCallback) co
 					"approved": {
 						SchemaProps: spec.SchemaProps{
 							Description: "approved by a person, through the lifecycle subresource, while something waits.",
-							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -3510,7 +3509,7 @@ func schema_convoy_api_core_v1alpha1_GateStatus(ref common.ReferenceCallback) co
 						},
 					},
 				},
-				Required: []string{"name", "approved"},
+				Required: []string{"name"},
 			},
 		},
 		Dependencies: []string{

@@ -6,6 +6,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -389,6 +390,57 @@ func TestSyncDryRun(t *testing.T) {
 
 	_, err = s.Connect(inNamespace(), "web", &corev1alpha1.ReleaseSyncOptions{DryRun: []string{"Some"}}, got)
 	g.Expect(err).To(MatchError(ContainSubstring(`dryRun: Unsupported value`)))
+}
+
+func TestSyncRefusesWhatItDoesNotTake(t *testing.T) {
+	for _, test := range []struct{ query, body, want string }{
+		{"force=true&timeout=5s&fieldManager=kubectl", "", ""},
+		{"force=false", "", ""},
+		{"force=maybe", "", "force must be true or false"},
+		{"bogus=1", "", `no parameter "bogus"`},
+		{"", "{}", "takes no body"},
+	} {
+		t.Run(test.query+test.body, func(t *testing.T) {
+			g := NewWithT(t)
+			releases := memory{"web": release("web")}
+			s := &syncREST{releases: releases, clock: testingclock.NewFakePassiveClock(now)}
+			got := &answer{}
+			handler, err := s.Connect(inNamespace(), "web", &corev1alpha1.ReleaseSyncOptions{}, got)
+			g.Expect(err).NotTo(HaveOccurred())
+			handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/?"+test.query, strings.NewReader(test.body)))
+			if test.want == "" {
+				g.Expect(got.err).NotTo(HaveOccurred())
+				return
+			}
+			g.Expect(apierrors.IsBadRequest(got.err)).To(BeTrue())
+			g.Expect(got.err).To(MatchError(ContainSubstring(test.want)))
+			g.Expect(releases["web"].Annotations).NotTo(HaveKey(corev1alpha1.AnnotationSyncRequestedAt))
+		})
+	}
+}
+
+func TestDryRunOfASyncPassesTheLibrary(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		info genericapirequest.RequestInfo
+		want string // the query that is left
+		seen []string
+	}{
+		{"of a sync", genericapirequest.RequestInfo{APIGroup: corev1alpha1.GroupName, Resource: "releases", Subresource: "sync"}, "force=true", []string{"All"}},
+		{"of something else", genericapirequest.RequestInfo{APIGroup: corev1alpha1.GroupName, Resource: "releases"}, "dryRun=All&force=true", nil},
+		{"of another's sync", genericapirequest.RequestInfo{APIGroup: "other", Resource: "releases", Subresource: "sync"}, "dryRun=All&force=true", nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			handler := WithSyncDryRun(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+				g.Expect(req.URL.RawQuery).To(Equal(test.want))
+				g.Expect(dryRunFrom(req.Context())).To(Equal(test.seen))
+			}))
+			req := httptest.NewRequest(http.MethodPost, "/?dryRun=All&force=true", nil)
+			req = req.WithContext(genericapirequest.WithRequestInfo(req.Context(), &test.info))
+			handler.ServeHTTP(httptest.NewRecorder(), req)
+		})
+	}
 }
 
 func TestSyncOfNothing(t *testing.T) {

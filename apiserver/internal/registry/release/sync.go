@@ -5,13 +5,16 @@ package release
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
+	"strconv"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/warning"
@@ -62,11 +65,16 @@ func (*syncREST) ProducesObject(string) any { return corev1alpha1.Release{} }
 
 // Connect asks for the sync once the request is admitted.
 func (s *syncREST) Connect(ctx context.Context, name string, options runtime.Object, responder rest.Responder) (http.Handler, error) {
-	sync := options.(*corev1alpha1.ReleaseSyncOptions)
+	sync := options.(*corev1alpha1.ReleaseSyncOptions).DeepCopy()
+	sync.DryRun = append(sync.DryRun, dryRunFrom(ctx)...)
 	if errs := metav1validation.ValidateDryRun(field.NewPath("dryRun"), sync.DryRun); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(corev1alpha1.Kind("ReleaseSyncOptions"), name, errs)
 	}
-	return http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	return http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+		if err := checkSyncRequest(req); err != nil {
+			responder.Error(err)
+			return
+		}
 		release, err := s.request(ctx, name, sync)
 		if err != nil {
 			responder.Error(err)
@@ -77,6 +85,29 @@ func (s *syncREST) Connect(ctx context.Context, name string, options runtime.Obj
 		}
 		responder.Object(http.StatusOK, release)
 	}), nil
+}
+
+// syncParameters are what may stand in the query; all but the first are of any request.
+var syncParameters = sets.New("force", "dryRun", "fieldManager", "fieldValidation", "pretty", "timeout")
+
+// checkSyncRequest refuses what would be taken for something else: a force that is neither
+// true nor false, which decoding takes for true, a parameter that is none, and a body.
+func checkSyncRequest(req *http.Request) error {
+	query := req.URL.Query()
+	for name := range query {
+		if !syncParameters.Has(name) {
+			return apierrors.NewBadRequest(fmt.Sprintf("sync has no parameter %q: force and dryRun are those that it has", name))
+		}
+	}
+	for _, value := range query["force"] {
+		if _, err := strconv.ParseBool(value); err != nil {
+			return apierrors.NewBadRequest(fmt.Sprintf("force must be true or false, not %q", value))
+		}
+	}
+	if n, _ := io.ReadFull(req.Body, make([]byte, 1)); n > 0 {
+		return apierrors.NewBadRequest("sync takes no body: what it asks for is in the path and the query")
+	}
+	return nil
 }
 
 // request writes the annotations. It cannot conflict with other writers: the store runs the

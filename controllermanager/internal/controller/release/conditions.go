@@ -3,6 +3,7 @@
 package release
 
 import (
+	"cmp"
 	"fmt"
 	"unicode/utf8"
 
@@ -40,6 +41,28 @@ func (s *scope) setCondition(out outcome) {
 		}
 		s.set(out.condition, metav1.ConditionFalse, out.reason, out.message, s.release.Generation)
 	}
+}
+
+// waitsBefore are the reasons of Applied for what a pass waits for before it comes to what
+// fails or is waited for elsewhere.
+var waitsBefore = map[string]bool{
+	corev1alpha1.ReasonWaitingForWave: true, corev1alpha1.ReasonDependency: true,
+	corev1alpha1.ReasonWaitingForGate: true, corev1alpha1.ReasonWaitingForSync: true,
+}
+
+// settleApplied takes back what Applied says of a wait that is over, when the pass then
+// ended at something that another condition tells of.
+func (s *scope) settleApplied(out outcome) {
+	applied := meta.FindStatusCondition(s.release.Status.Conditions, corev1alpha1.ConditionApplied)
+	if applied == nil || !waitsBefore[applied.Reason] || out.condition == corev1alpha1.ConditionApplied ||
+		out.kind != waits && out.kind != fails {
+		return
+	}
+	if applied.Status == metav1.ConditionTrue {
+		s.set(corev1alpha1.ConditionApplied, metav1.ConditionTrue, corev1alpha1.ReasonApplied, appliedMessage(s.applied()), applied.ObservedGeneration)
+		return
+	}
+	s.set(corev1alpha1.ConditionApplied, metav1.ConditionFalse, out.reason, "not applied yet: "+out.message, s.release.Generation)
 }
 
 // staysApplied tells whether Applied remains True, at which generation, while something
@@ -119,13 +142,20 @@ func delivered(release *corev1alpha1.Release) (lack string, ok bool) {
 	if release.Spec.Suspend {
 		lack = "suspended, "
 	}
+	// What it lacks has its cause in Ready, the summary.
+	cause := ""
+	if ready := meta.FindStatusCondition(release.Status.Conditions, corev1alpha1.ConditionReady); ready != nil && ready.Status == metav1.ConditionFalse {
+		cause = ready.Reason
+	}
 	for _, part := range []string{corev1alpha1.ConditionApplied, corev1alpha1.ConditionHealthy} {
 		condition := meta.FindStatusCondition(release.Status.Conditions, part)
 		switch {
+		case condition == nil && cause != "":
+			return fmt.Sprintf("%snot %s yet (%s)", lack, part, cause), false
 		case condition == nil:
 			return lack + "not " + part + " yet", false
 		case condition.Status != metav1.ConditionTrue:
-			return fmt.Sprintf("%snot %s (%s)", lack, part, condition.Reason), false
+			return fmt.Sprintf("%snot %s (%s)", lack, part, cmp.Or(cause, condition.Reason)), false
 		case condition.ObservedGeneration < release.Generation:
 			return lack + "not " + part + " at its current spec yet", false
 		}

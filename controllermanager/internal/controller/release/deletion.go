@@ -31,10 +31,23 @@ func (c *Controller) dropIfEmpty(ctx context.Context, s *scope) outcome {
 	if !slices.Contains(s.release.Finalizers, corev1alpha1.FinalizerRelease) {
 		return deleting(corev1alpha1.ReasonDeleting, "waiting for the finalizers of others: "+listed(s.release.Finalizers, ", "))
 	}
-	if len(s.entries()) == 0 && !s.hasDeleteHooks() {
-		return c.dropFinalizer(ctx, s)
+	if len(s.entries()) > 0 || s.hasDeleteHooks() {
+		return next()
 	}
-	return next()
+	if s.inventory == nil && s.applied().Objects > 0 {
+		c.noteLost(ctx, s)
+	}
+	return c.dropFinalizer(ctx, s)
+}
+
+// noteLost tells of a deletion without the inventory of what was applied: somebody took its
+// finalizer off. A process that died right before it would have dropped the finalizer of the
+// Release leaves the same state, with nothing on the target.
+func (c *Controller) noteLost(ctx context.Context, s *scope) {
+	text := fmt.Sprintf("the inventory of Release %s is gone: objects whose annotation %s ends in /%s may be left on Cluster %s",
+		s.key, corev1alpha1.AnnotationRelease, s.key, s.release.Spec.ClusterRef.Name)
+	klog.FromContext(ctx).Info("Release ends without its inventory", "message", text)
+	s.notices = append(s.notices, notice{warning: true, reason: "Orphaned", message: text})
 }
 
 // hasDeleteHooks tells whether a deletion with hooks has begun, whose postDelete hooks may

@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -48,6 +49,22 @@ func TestDeletion(t *testing.T) {
 	w.Expect(w.release()).To(BeNil())
 	w.Expect(w.inventory()).To(BeNil())
 	w.Expect(w.target.names()).To(BeEmpty())
+}
+
+func TestDeletionWithoutAnInventoryTellsWhatMayBeLeft(t *testing.T) {
+	w := settledWorld(t, newRelease(), objectOf("ConfigMap", "a", 0, "a1"))
+	inventories := w.host.CoreV1alpha1().ReleaseInventories(key.Namespace)
+	stripped := w.inventory()
+	stripped.Finalizers = nil
+	_, err := inventories.Update(context.Background(), stripped, metav1.UpdateOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(inventories.Delete(context.Background(), key.Name, deleteOptions)).To(Succeed())
+	w.latestInventories.forget(key)
+	w.deleteRelease()
+	w.events()
+	w.pass()
+	w.Expect(w.release()).To(BeNil())
+	w.Expect(w.events()).To(ContainElement(And(HavePrefix("Warning Orphaned"), ContainSubstring(key.String()))))
 }
 
 func TestDeletionOfWhatWasNeverApplied(t *testing.T) {

@@ -76,6 +76,7 @@ func progressChanged(old, release *corev1alpha1.Release) bool {
 	return conditionChanged(old.Status.Conditions, release.Status.Conditions, corev1alpha1.ConditionApplied) ||
 		conditionChanged(old.Status.Conditions, release.Status.Conditions, corev1alpha1.ConditionHealthy) ||
 		old.UID != release.UID || old.Generation != release.Generation ||
+		readyChanged(old.Status.Conditions, release.Status.Conditions) || // the cause that is told
 		appliedRevision(old) != appliedRevision(release) ||
 		old.DeletionTimestamp.IsZero() != release.DeletionTimestamp.IsZero()
 }

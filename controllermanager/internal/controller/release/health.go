@@ -150,6 +150,10 @@ func (s *scope) verdictOn(applied []corev1alpha1.InventoryEntry) (metav1.Conditi
 		}
 		return metav1.ConditionTrue, corev1alpha1.ReasonHealthy, message
 	}
+	if worst.status == corev1alpha1.HealthUnknown && !slices.ContainsFunc(ill, func(a ailment) bool { return a.status != worst.status }) {
+		return metav1.ConditionUnknown, corev1alpha1.ReasonUnknown, fmt.Sprintf("the health of %d of %s is not known: %s",
+			len(ill), count(len(applied), "object"), ailments(ill))
+	}
 	message := fmt.Sprintf("%d of %s %s not healthy: %s", len(ill), count(len(applied), "object"), are(len(ill)), ailments(ill))
 	switch worst.status {
 	case corev1alpha1.HealthUnknown:

@@ -60,6 +60,15 @@ func (c *Controller) reviveInventory(ctx context.Context, s *scope) outcome {
 	if s.inventory == nil || s.inventory.DeletionTimestamp.IsZero() || len(s.unapplied())+len(s.stale()) > 0 {
 		return next()
 	}
+	// In a namespace that is being deleted, which takes the inventory first and the Release
+	// soon, nothing can be created any more.
+	terminating, err := c.config.Namespaces.Terminating(ctx, s.key.Namespace)
+	if err != nil {
+		return abort(fmt.Errorf("reading namespace %s: %w", s.key.Namespace, err))
+	}
+	if terminating {
+		return next()
+	}
 	entries, mark := s.entries(), s.inventory.Annotations[annotationRequest]
 	if err := c.dropInventory(ctx, s); err != nil {
 		return abort(err)

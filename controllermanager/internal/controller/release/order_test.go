@@ -102,6 +102,34 @@ func TestBlockedReleaseStaysWhatItIs(t *testing.T) {
 	w.Expect(w.release().Status.Sync).To(BeNil())
 }
 
+func TestCauseOfAWaitIsTold(t *testing.T) {
+	w := newWorld(t, newRelease(wave(1)))
+	w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1"))
+	w.create(other("base"))
+	w.set("base", append(conditions(isFalse, isTrue, 1), metav1.Condition{
+		Type: corev1alpha1.ConditionReady, Status: isFalse, Reason: corev1alpha1.ReasonInvalidObjects, ObservedGeneration: 1,
+	}))
+	w.pass()
+	w.Expect(w.message(corev1alpha1.ConditionApplied)).To(ContainSubstring("not Applied (InvalidObjects)"))
+
+	w.set("base", conditions(isTrue, isTrue, 1))
+	w.source.err = context.DeadlineExceeded
+	w.pass()
+	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("False FetchFailed"), "the wave is not waited for any more")
+	w.Expect(w.message(corev1alpha1.ConditionApplied)).To(HavePrefix("not applied yet: "))
+}
+
+func TestWaitThatIsOverIsNotTold(t *testing.T) {
+	w := settledWorld(t, newRelease(wave(1)), objectOf("ConfigMap", "a", 0, "a1"))
+	w.create(other("base"))
+	w.pass()
+	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("True WaitingForWave"))
+	w.set("base", conditions(isTrue, isTrue, 1))
+	w.source.err = context.DeadlineExceeded
+	w.pass()
+	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("True Applied"))
+}
+
 func dependsOn(name, expression string) func(*corev1alpha1.Release) {
 	return func(r *corev1alpha1.Release) {
 		r.Spec.DependsOn = []corev1alpha1.Dependency{{Name: name, ReadyExpr: expression}}

@@ -380,6 +380,18 @@ func TestDeletedInventoryIsMadeAgain(t *testing.T) {
 	w.Expect(w.target.takeCalls()).To(BeEmpty())
 }
 
+func TestInventoryOfATerminatingNamespaceIsKept(t *testing.T) {
+	w := settledWorld(t, newRelease(), objectOf("ConfigMap", "a", 0, "a1"))
+	w.Expect(w.host.CoreV1alpha1().ReleaseInventories(key.Namespace).Delete(context.Background(), key.Name, deleteOptions)).To(Succeed())
+	w.gone = true // and the Release is not deleted yet
+	w.pass()
+	w.Expect(w.inventory().Spec.Entries).To(HaveLen(1), "it could not be made anew")
+	w.deleteRelease()
+	w.pass()
+	w.Expect(w.release()).To(BeNil())
+	w.Expect(w.target.names()).To(BeEmpty(), "nothing is left behind")
+}
+
 func TestSuspended(t *testing.T) {
 	w := settledWorld(t, newRelease(), objectOf("ConfigMap", "a", 0, "a1"))
 	w.change(func(r *corev1alpha1.Release) { r.Spec.Suspend = true })

@@ -163,6 +163,7 @@ func (c *Controller) conclude(ctx context.Context, s *scope, out outcome) {
 		s.set(corev1alpha1.ConditionHealthy, metav1.ConditionUnknown, corev1alpha1.ReasonDeleting,
 			"the Release is being deleted", s.release.Generation)
 	}
+	s.settleApplied(out)
 	s.summarize(out)
 	if out.kind == fails {
 		c.noticeTrouble(s, out.err)

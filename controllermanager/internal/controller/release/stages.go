@@ -177,7 +177,7 @@ func (s *scope) awaitHealthy(objects []render.Object, what, reason string) outco
 	}
 	if !s.healthIsCurrent() {
 		s.overdue()
-		return waitUnderWay(reason, fmt.Sprintf("waiting for %s: the health of %s not known yet", what, isAre(len(objects), "object")), 0)
+		return waitUnderWay(reason, fmt.Sprintf("waiting for %s: the health of %s is not known yet", what, count(len(objects), "object")), 0)
 	}
 	health := s.healthByKey()
 	var ill []ailment

@@ -145,7 +145,7 @@ func TestHealthyCondition(t *testing.T) {
 		{"one missing", []corev1alpha1.ObjectHealth{health("c", corev1alpha1.HealthMissing, "")}, 0,
 			"False Degraded", "1 of 3 objects is not healthy: ConfigMap ns/c is missing", corev1alpha1.OutcomeApplied},
 		{"one unknown", []corev1alpha1.ObjectHealth{health("c", corev1alpha1.HealthUnknown, "no answer")}, defaultTimeout,
-			"Unknown Unknown", "1 of 3 objects is not healthy: ConfigMap ns/c is unknown: no answer", corev1alpha1.OutcomeApplied},
+			"Unknown Unknown", "the health of 1 of 3 objects is not known: ConfigMap ns/c is unknown: no answer", corev1alpha1.OutcomeApplied},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
