@@ -74,7 +74,7 @@ func ReleaseWarnings(r *corev1alpha1.Release) []string {
 	}
 	if render := r.Spec.Render; render != nil && render.Helm != nil && len(render.Helm.ValuesFrom) > 0 &&
 		r.Spec.Source.Helm == nil && render.Type != corev1alpha1.RenderHelm {
-		warnings = append(warnings, "spec.render.helm.valuesFrom: unused unless the content is a chart; set spec.render.type: helm if it is")
+		warnings = append(warnings, "spec.render.helm.valuesFrom: counts only if the content is a chart; spec.render.type: helm makes sure of it")
 	}
 	source := r.Spec.Source
 	for path, value := range map[string]string{

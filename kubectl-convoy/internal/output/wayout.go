@@ -5,6 +5,7 @@ package output
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,6 +18,9 @@ func wayOut(w io.Writer, release *corev1alpha1.Release) {
 	if release.Spec.Suspend {
 		fmt.Fprintf(w, "Resume with:\t%s\n", ResumeCommand(release))
 	}
+	if !release.DeletionTimestamp.IsZero() && failedHook(release) {
+		fmt.Fprintf(w, "Run hooks again with:\t%s\n", patchCommand(release, " --subresource=lifecycle", `{"status":{"lifecycle":{"hooks":[]}}}`))
+	}
 	applied := meta.FindStatusCondition(release.Status.Conditions, corev1alpha1.ConditionApplied)
 	if applied == nil || applied.Reason != corev1alpha1.ReasonWaitingForGate {
 		return
@@ -24,6 +28,12 @@ func wayOut(w io.Writer, release *corev1alpha1.Release) {
 	if command := ApproveCommand(release); command != "" {
 		fmt.Fprintf(w, "Approve with:\t%s\n", command)
 	}
+}
+
+func failedHook(release *corev1alpha1.Release) bool {
+	return release.Status.Lifecycle != nil && slices.ContainsFunc(release.Status.Lifecycle.Hooks, func(hook corev1alpha1.HookStatus) bool {
+		return hook.Phase == corev1alpha1.HookFailed && (hook.On == corev1alpha1.HookPreDelete || hook.On == corev1alpha1.HookPostDelete)
+	})
 }
 
 // ResumeCommand is the command that ends the suspension of a Release.

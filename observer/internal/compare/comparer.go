@@ -97,8 +97,11 @@ func (c *Comparer) Compare(ctx context.Context, desired render.Object) Outcome {
 		return outcome
 	}
 	body := c.body(desired.Object, live)
-	result, err := c.dryRun(ctx, resource, key, body)
+	force := c.Release.Spec.Sync.Conflicts != corev1alpha1.ConflictsFail
+	result, err := c.dryRun(ctx, resource, key, body, force)
 	switch {
+	case !force && live != nil && apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict):
+		return c.contested(ctx, resource, key, desired.Object, live, body, err)
 	case err == nil && live == nil:
 		return Outcome{Action: corev1alpha1.ActionCreate, Result: result}
 	case err == nil:
@@ -110,6 +113,24 @@ func (c *Comparer) Compare(ctx context.Context, desired render.Object) Outcome {
 	}
 	outcome := failed(err)
 	outcome.Live = live
+	return outcome
+}
+
+// contested is the outcome for an object with fields of other managers that a sync does not
+// take over: how it differs, and why that stays so.
+func (c *Comparer) contested(ctx context.Context, resource dynamic.ResourceInterface, key corev1alpha1.ObjectKey,
+	desired, live, body *unstructured.Unstructured, conflict error,
+) Outcome {
+	result, err := c.dryRun(ctx, resource, key, body, true)
+	if err != nil {
+		outcome := failed(err)
+		outcome.Live = live
+		return outcome
+	}
+	outcome := c.difference(desired, live, result)
+	if outcome.Action != corev1alpha1.ActionUnchanged {
+		outcome.Message = "a sync fails while spec.sync.conflicts is fail: " + conflict.Error()
+	}
 	return outcome
 }
 
@@ -203,12 +224,11 @@ func (c *Comparer) body(desired, live *unstructured.Unstructured) *unstructured.
 	return body
 }
 
-func (c *Comparer) dryRun(ctx context.Context, resource dynamic.ResourceInterface, key corev1alpha1.ObjectKey, body *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (c *Comparer) dryRun(ctx context.Context, resource dynamic.ResourceInterface, key corev1alpha1.ObjectKey, body *unstructured.Unstructured, force bool) (*unstructured.Unstructured, error) {
 	data, err := body.MarshalJSON()
 	if err != nil {
 		return nil, err
 	}
-	force := c.Release.Spec.Sync.Conflicts != corev1alpha1.ConflictsFail
 	return c.ask(ctx, dryRunTimeout, key, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return resource.Patch(ctx, key.Name, types.ApplyPatchType, data, metav1.PatchOptions{
 			FieldManager: corev1alpha1.FieldManager, Force: &force, DryRun: []string{metav1.DryRunAll},

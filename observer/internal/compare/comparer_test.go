@@ -205,6 +205,20 @@ func TestIgnoredFieldsAreNoConflict(t *testing.T) {
 	b.Expect(b.compare(t, configMap).Action).To(Equal(corev1alpha1.ActionUnchanged))
 }
 
+func TestFieldsOfOthersAreADifferenceThatASyncDoesNotEnd(t *testing.T) {
+	b := newBench(t)
+	b.cluster.Put(strings.Replace(configMap, "'1'", "theirs", 1))
+	b.release.Spec.Sync.Conflicts = corev1alpha1.ConflictsFail
+	conflict := apierrors.NewApplyConflict([]metav1.StatusCause{
+		{Type: metav1.CauseTypeFieldManagerConflict, Field: ".data.a", Message: `conflict with "argo"`},
+	}, `Apply failed with 1 conflict: conflict with "argo": .data.a`)
+	b.cluster.Contest(configMap, conflict)
+	outcome := b.compare(t, configMap)
+	b.Expect(outcome.Action).To(Equal(corev1alpha1.ActionUpdate))
+	b.Expect(outcome.Changes).To(ConsistOf(HaveField("Path", "/data/a")))
+	b.Expect(outcome.Message).To(And(ContainSubstring("spec.sync.conflicts is fail"), ContainSubstring(`conflict with "argo": .data.a`)))
+}
+
 func TestManagersAreNamed(t *testing.T) {
 	b := newBench(t)
 	b.cluster.Put(`{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"namespace": "ns", "name": "web", "managedFields": [

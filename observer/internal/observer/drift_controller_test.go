@@ -176,6 +176,14 @@ func TestDrift(t *testing.T) {
 				r.DeletionTimestamp, r.Finalizers = &metav1.Time{Time: w.clock.Now()}, []string{corev1alpha1.FinalizerRelease}
 			})
 		}, "Unknown Deleting", "is being deleted", 0},
+		{"while the source is suspended", func(w *world) {
+			edit(w)
+			w.setRelease(func(r *corev1alpha1.Release) {
+				r.Status.Conditions = append(r.Status.Conditions, metav1.Condition{
+					Type: corev1alpha1.ConditionSourceReady, Status: metav1.ConditionFalse, Reason: corev1alpha1.ReasonSourceSuspended,
+				})
+			})
+		}, "False Drifted", "nothing is synced while the source is suspended", 0},
 		{"outside of the windows", func(w *world) {
 			edit(w)
 			w.setRelease(func(r *corev1alpha1.Release) {

@@ -92,6 +92,8 @@ func onlyReported(release *corev1alpha1.Release, cluster *corev1alpha1.Cluster) 
 	switch {
 	case cluster.Spec.Suspend:
 		return "nothing is synced while Cluster " + cluster.Name + " is suspended"
+	case sourceSuspended(release):
+		return "nothing is synced while the source is suspended"
 	case syncPending(release):
 		return requested
 	case release.Spec.Sync.Mode == corev1alpha1.SyncModeManual:
@@ -100,6 +102,13 @@ func onlyReported(release *corev1alpha1.Release, cluster *corev1alpha1.Cluster) 
 		return "it is corrected with the next sync, which is yet to come (" + applied.Reason + ")"
 	}
 	return ""
+}
+
+// sourceSuspended tells whether the controller-manager waits for the source to be resumed,
+// before it corrects anything too.
+func sourceSuspended(release *corev1alpha1.Release) bool {
+	ready := meta.FindStatusCondition(release.Status.Conditions, corev1alpha1.ConditionSourceReady)
+	return ready != nil && ready.Reason == corev1alpha1.ReasonSourceSuspended
 }
 
 // closedWindow says what a correction waits for while no automatic sync may start, and how

@@ -111,6 +111,18 @@ func (s *Server) Refuse(request string, err *apierrors.StatusError) {
 	s.Handle(request, func(w http.ResponseWriter, _ *http.Request) { writeStatus(w, err) })
 }
 
+// Contest answers an apply of an object without force with an error, as for fields of other
+// managers.
+func (s *Server) Contest(manifest string, err *apierrors.StatusError) {
+	s.Handle("PATCH "+s.Path(manifest), func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("force") == "true" {
+			s.dryRun(w, r)
+			return
+		}
+		writeStatus(w, err)
+	})
+}
+
 // Put brings an object into the cluster, or a new version of it, and returns it as it is
 // stored.
 func (s *Server) Put(manifest string) *unstructured.Unstructured {

@@ -133,7 +133,7 @@ func failedText(hook render.Hook, message string) string {
 // wayOut says what ends the state in which a hook failed.
 func wayOut(hook render.Hook) string {
 	if deletes(hook.On) {
-		return "the objects stay until it is run again, by taking it out of status.lifecycle, or given up with spec.deletionPolicy: orphan"
+		return "the objects stay until it is run again, which it is once it is taken out of status.lifecycle.hooks through the lifecycle subresource, or given up with spec.deletionPolicy: orphan"
 	}
 	return "a change of the source or the spec, or a forced sync, runs it afresh"
 }
