@@ -93,6 +93,21 @@ var _ = Describe("A Release from Git", func() {
 		Eventually(ctx, n.Data(ctx, "a")).Should(HaveKeyWithValue("v", "1"), "a missing object is drift")
 	}, NodeTimeout(5*time.Minute))
 
+	It("takes what it applied away when its namespace is deleted, inventory, Cluster and all", func(ctx SpecContext) {
+		n := suite.NewNamespace(ctx, map[string]string{"a/a.yaml": scenario.ConfigMap("a", "v", "1"), "b/b.yaml": scenario.ConfigMap("b", "v", "1"),
+			"c/c.yaml": scenario.ConfigMap("c", "v", "1")})
+		for _, name := range []string{"a", "b", "c"} {
+			n.Create(ctx, n.GitRelease(name, scenario.Edge, name))
+		}
+		for _, name := range []string{"a", "b", "c"} {
+			n.AwaitReady(ctx, name)
+		}
+		n.MustKubectl(ctx, "delete", "namespace", n.Name, "--timeout=120s")
+		for _, name := range []string{"a", "b", "c"} {
+			Expect(n.Data(ctx, name)()).To(BeNil(), "nothing is left in the target")
+		}
+	}, NodeTimeout(5*time.Minute))
+
 	It("takes what it applied away when it is deleted, or leaves it without marks", func(ctx SpecContext) {
 		n := suite.NewNamespace(ctx, map[string]string{"a/a.yaml": scenario.ConfigMap("a", "v", "1"), "o/o.yaml": scenario.ConfigMap("o", "v", "1")})
 		n.Create(ctx, n.GitRelease("gone", scenario.Edge, "a"))
