@@ -10,10 +10,22 @@ import (
 	"kumodo.io/convoy/fetch/internal/tree"
 )
 
-// content returns the tree of a revision from the store, or fetches it into the store.
-func (c *Coordinator) content(ctx context.Context, t *target, key, revision string, d demand) (*tree.Tree, error) {
+// bringer gets content that is not in the store.
+type bringer func(ctx context.Context, ops *operation) (*tree.Tree, error)
+
+// bring gets the content of a revision from its source.
+func (c *Coordinator) bring(t *target, revision string) bringer {
+	return func(ctx context.Context, ops *operation) (*tree.Tree, error) {
+		klog.FromContext(ctx).V(2).Info("Fetching content", "url", t.url, "revision", revision)
+		c.counters.fetches.Add(1)
+		return t.backend.Fetch(ctx, ops, revision)
+	}
+}
+
+// content returns a tree from the store, or brings it into the store.
+func (c *Coordinator) content(ctx context.Context, t *target, key string, d demand, bring bringer) (*tree.Tree, error) {
 	for {
-		if content := c.store.Get(key); content != nil {
+		if content := c.kept(key, t.path, d); content != nil {
 			c.counters.hits.Add(1)
 			return content, nil
 		}
@@ -27,7 +39,7 @@ func (c *Coordinator) content(ctx context.Context, t *target, key, revision stri
 		// unless that has been tried and failed.
 		ops.anyAge = !failed
 		content, shared, err := c.fetches.do(ctx, key, func(ctx context.Context) (*tree.Tree, error) {
-			return c.fetch(ctx, ops, key, revision)
+			return c.fetch(ctx, ops, key, bring)
 		})
 		if shared {
 			c.counters.shared.Add(1)
@@ -44,30 +56,60 @@ func (c *Coordinator) content(ctx context.Context, t *target, key, revision stri
 	}
 }
 
-// fetch brings the tree of a revision into the store, and remembers a failure.
-func (c *Coordinator) fetch(ctx context.Context, ops *operation, key, revision string) (*tree.Tree, error) {
+// gap is the key of the failure because of which a kept tree is incomplete.
+func gap(key string) string { return key + "/incomplete" }
+
+// kept returns a tree of the store, unless something is missing in it that should be tried
+// again. Who sees a gap at path has that tried again as other failures are; who does not is
+// not made to wait for it that often.
+func (c *Coordinator) kept(key, path string, d demand) *tree.Tree {
+	content := c.store.Get(key)
+	if content == nil || content.Incomplete() == nil {
+		return content
+	}
+	failure, ok := c.failures.recall(gap(key))
+	now := c.options.Clock.Now()
+	switch {
+	case !ok:
+		return nil
+	case d.bears(failure, now):
+		return content
+	case d.maxAge >= insistAge && !failure.asked.Before(d.since) && now.Before(failure.at.Add(contentFailureAge)) && !content.Lacks(path):
+		return content
+	}
+	return nil
+}
+
+// fetch brings a tree into the store, and remembers a failure.
+func (c *Coordinator) fetch(ctx context.Context, ops *operation, key string, bring bringer) (*tree.Tree, error) {
 	// Between the last look and here another flight may have landed.
-	if content := c.store.Get(key); content != nil {
+	if content := c.kept(key, ops.target.path, ops.demand); content != nil {
 		return content, nil
 	}
 	if failure, failed := c.failures.recall(key); failed && ops.demand.bears(failure, c.options.Clock.Now()) {
 		return nil, failure.err
 	}
-	klog.FromContext(ctx).V(2).Info("Fetching content", "url", ops.target.url, "revision", revision)
-	c.counters.fetches.Add(1)
-	content, err := ops.target.backend.Fetch(ctx, ops, revision)
+	content, err := bring(ctx, ops)
 	if err == nil {
 		c.failures.forget(key)
+		if missing := content.Incomplete(); missing != nil {
+			c.fail(gap(key), ops, missing, isContent(missing))
+		}
 		c.store.Put(key, content)
 		return content, nil
 	}
 	// Nobody waited for the end of a try that was cut off.
 	if ctx.Err() == nil {
-		until := c.options.Clock.Now().Add(failureAge)
-		if ops.unusable {
-			until = c.options.Clock.Now().Add(contentFailureAge)
-		}
-		c.failures.keep(key, answer{err: err, at: ops.checkedAt(), until: until, size: int64(len(err.Error())) + 200})
+		c.fail(key, ops, err, ops.unusable)
 	}
 	return nil, err
+}
+
+// fail remembers a failure, for longer when trying again will not help.
+func (c *Coordinator) fail(key string, ops *operation, err error, unusable bool) {
+	until := c.options.Clock.Now().Add(failureAge)
+	if unusable {
+		until = c.options.Clock.Now().Add(contentFailureAge)
+	}
+	c.failures.keep(key, answer{err: err, at: ops.checkedAt(), asked: ops.demand.made, until: until, size: int64(len(err.Error())) + 200})
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 
+	"kumodo.io/convoy/fetch/internal/access"
 	"kumodo.io/convoy/fetch/internal/backend"
 	"kumodo.io/convoy/fetch/internal/store"
 	"kumodo.io/convoy/fetch/internal/tree"
@@ -49,6 +50,7 @@ type Coordinator struct {
 	asks     flights[answer]
 	fetches  flights[*tree.Tree]
 	slots    *limiter
+	tokens   *access.Tokens
 	counters struct{ fetches, questions, hits, shared atomic.Int64 }
 }
 
@@ -70,6 +72,7 @@ func New(o Options) *Coordinator {
 		answers:  newMemory(o.CacheBytes / answersShare),
 		failures: newMemory(1 << 20),
 		slots:    newLimiter(o.MaxConcurrent),
+		tokens:   access.NewTokens(o.Clock.Now),
 	}
 }
 
@@ -95,13 +98,14 @@ func complete(l Limits) Limits {
 // Resolve returns the revision that is wanted now, and when the source was asked for it: a
 // commit as main@sha1:<40 hex digits>, a chart as 1.2.3@sha256:<64 hex digits>, an artifact
 // as latest@sha256:<64 hex digits>. Content is not fetched, except for a chart whose
-// repository does not tell its digest.
+// repository does not tell its digest, and for a Git tag of a range once, from servers that
+// cannot tell otherwise whether it is a commit.
 func (c *Coordinator) Resolve(ctx context.Context, want Want) (revision string, checkedAt time.Time, err error) {
 	t, err := c.target(ctx, want.Namespace, want.Source, &want)
 	if err != nil {
 		return "", time.Time{}, err
 	}
-	ops := c.operation(t, c.demand(want.MaxAge))
+	ops := c.operation(t, c.demand(want.MaxAge, want.Since))
 	revision, err = t.backend.Resolve(ctx, ops)
 	if err != nil {
 		return "", time.Time{}, t.describe(err)
@@ -120,7 +124,12 @@ func (c *Coordinator) Fetch(ctx context.Context, want Want, revision string) (*A
 	if err != nil {
 		return nil, t.describe(err)
 	}
-	content, err := c.content(ctx, t, t.identity+"/"+key, revision, c.demand(want.MaxAge))
+	key = t.identity + "/" + key
+	d := c.demand(want.MaxAge, want.Since)
+	content, err := c.content(ctx, t, key, d, c.bring(t, revision))
+	if err == nil {
+		content, err = c.whole(ctx, t, key, content, d)
+	}
 	if err != nil {
 		return nil, t.describe(err)
 	}
@@ -138,7 +147,7 @@ func (c *Coordinator) Check(ctx context.Context, namespace string, source runtim
 	if err != nil {
 		return CheckResult{}, err
 	}
-	result, err := t.backend.Check(ctx, c.operation(t, c.demand(0)))
+	result, err := t.backend.Check(ctx, c.operation(t, c.demand(0, time.Time{})))
 	if err != nil {
 		return CheckResult{}, t.describe(err)
 	}

@@ -210,6 +210,33 @@ func TestFailuresStandForAShortTime(t *testing.T) {
 	g.Expect(resolve(time.Hour)).NotTo(HaveOccurred())
 }
 
+// A look that hangs, and fails after the source is well again, says nothing to who asked
+// while it hung.
+func TestFailureOfAnOlderLookIsNoAnswerToARequest(t *testing.T) {
+	g := NewWithT(t)
+	want, recorder, _ := repository(t, 1)
+	r := newRig(t, fetch.Options{})
+	recorder.Allow(func(*http.Request) bool { return false }, "")
+	recorder.Before(func(*http.Request) { r.clock.Step(20 * time.Second) }) // it takes its time
+	resolve := func(w fetch.Want) error {
+		_, _, err := r.Resolve(t.Context(), w)
+		return err
+	}
+	began := r.clock.Now()
+	g.Expect(resolve(want(0))).To(HaveOccurred())
+	recorder.Before(nil)
+	recorder.Allow(nil, "")
+
+	request := want(0)
+	request.MaxAge = 10 * time.Second
+	g.Expect(resolve(request)).To(HaveOccurred(), "the failure is a moment old")
+	request.Since = began.Add(3 * time.Second)
+	g.Expect(resolve(request)).To(Succeed(), "a person asked after that look began")
+	g.Expect(recorder.Count("info/refs")).To(Equal(2))
+	request.Since = r.clock.Now().Add(time.Hour)
+	g.Expect(resolve(request)).To(Succeed(), "another machine's clock is ahead")
+}
+
 func TestABranchThatIsNewIsLookedFor(t *testing.T) {
 	g := NewWithT(t)
 	root := t.TempDir()

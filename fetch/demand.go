@@ -25,13 +25,25 @@ const (
 type demand struct {
 	made   time.Time
 	maxAge time.Duration
+	// since is when the source may have been asked at the earliest; zero: at any time that
+	// maxAge allows.
+	since time.Time
 	// waited says that the caller has waited for something that was under way, so that
 	// what is remembered may have been found out since the demand was made.
 	waited bool
 }
 
-func (c *Coordinator) demand(maxAge time.Duration) demand {
-	return demand{made: c.options.Clock.Now(), maxAge: maxAge}
+func (c *Coordinator) demand(maxAge time.Duration, since time.Time) demand {
+	now := c.options.Clock.Now()
+	if since.After(now) { // by another machine's clock
+		since = now
+	}
+	return demand{made: now, maxAge: maxAge, since: since}
+}
+
+// met says whether an answer, or a failure, is young enough and was asked for late enough.
+func (d demand) met(kept answer) bool {
+	return d.meets(kept.at) && !kept.asked.Before(d.since)
 }
 
 // meets says whether what was so at a time is young enough. Who asks now takes nothing
@@ -46,7 +58,7 @@ func (d demand) meets(at time.Time) bool {
 // bears says whether the caller is given a remembered failure, or an answer that does not
 // suffice, once more.
 func (d demand) bears(kept answer, now time.Time) bool {
-	if !now.Before(kept.until) {
+	if !now.Before(kept.until) || kept.asked.Before(d.since) {
 		return false
 	}
 	return d.meets(kept.at) || isContent(kept.err) && d.maxAge >= insistAge

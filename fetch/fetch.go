@@ -35,6 +35,8 @@ var (
 	// ErrContent: the content itself is unusable, for example a link out of it, or a Git
 	// LFS pointer. Reading files of an Artifact can give it too.
 	ErrContent = fault.ErrContent
+	// ErrVerification: a signature that the source demands is missing or not accepted.
+	ErrVerification = fault.ErrVerification
 )
 
 // Secrets reads the data of a Secret. The error for an absent one satisfies
@@ -59,6 +61,9 @@ type Want struct {
 	// is unusable is given again for longer, unless MaxAge is below ten seconds: somebody
 	// has just asked, who may have mended it.
 	MaxAge time.Duration
+	// Since is when a person asked for a look, or zero: neither an answer nor a failure of a
+	// question that was put to the source before counts, however recently it came.
+	Since time.Time
 }
 
 // Artifact is content in memory. It is shared and immutable, and it stays valid as long as

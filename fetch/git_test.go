@@ -114,25 +114,6 @@ func TestGitReferences(t *testing.T) {
 	}
 }
 
-func TestGitTagThatPointsToNoCommit(t *testing.T) {
-	g := NewWithT(t)
-	root := t.TempDir()
-	repo := testsource.NewGitRepository(t, root, "app.git")
-	commit := repo.Commit(map[string]string{"a.yaml": "a"})
-	repo.Git("tag", "v1.2.0")
-	repo.Git("tag", "--annotate", "--message", "m", "v1.3.0", repo.Git("rev-parse", "HEAD:a.yaml"))
-	repo.Push()
-	server, _ := testsource.ServeGit(t, root, false)
-	r := newRig(t, fetch.Options{})
-
-	_, err := r.get(t, gitWant(server.URL+"/app.git", "", corev1alpha1.GitSource{Ref: corev1alpha1.GitRef{Tag: "v1.3.0"}}))
-	g.Expect(errors.Is(err, fetch.ErrContent)).To(BeTrue(), "%v", err)
-	g.Expect(err.Error()).To(And(ContainSubstring("v1.3.0"), ContainSubstring("does not point to a commit")))
-	revision, _, err := r.Resolve(t.Context(), gitWant(server.URL+"/app.git", "", corev1alpha1.GitSource{Ref: corev1alpha1.GitRef{Semver: ">=1.0.0 <2.0.0"}}))
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(revision).To(Equal("v1.2.0@sha1:"+commit), "what is known to be no commit is passed over")
-}
-
 func TestGitContent(t *testing.T) {
 	g := NewWithT(t)
 	root := t.TempDir()
@@ -238,7 +219,7 @@ func TestGitAuthentication(t *testing.T) {
 		{name: "none", secret: "ca", want: fetch.ErrUnauthorized, wantText: "none are configured"},
 		{name: "wrong", secret: "wrong", want: fetch.ErrUnauthorized, wantText: "does not accept the credentials"},
 		{name: "missing Secret", secret: "nope", want: fetch.ErrSecretNotFound, wantText: "team/nope does not exist"},
-		{name: "verification", secret: "basic", change: func(s *sourcev1alpha1.GitRepositorySpec) { s.Verify = &sourcev1alpha1.GitVerification{} }, want: fetch.ErrInvalid, wantText: "not used unverified"},
+
 		{name: "credentials in the url", change: func(s *sourcev1alpha1.GitRepositorySpec) {
 			s.URL = strings.Replace(s.URL, "https://", "https://git:canary-password@", 1)
 		}, want: fetch.ErrInvalid, wantText: "the url holds credentials"},
@@ -411,6 +392,19 @@ func TestGitFromDisk(t *testing.T) {
 			g.Expect(read(a, "a.yaml")).To(Equal(tc.want))
 		})
 	}
+	t.Run("an object in the place of another", func(t *testing.T) {
+		g := NewWithT(t)
+		odd := testsource.NewGitRepository(t, root, "odd.git")
+		odd.Commit(map[string]string{"a": "a", "b": "b"})
+		loose := func(name string) string {
+			id := odd.Git("rev-parse", "HEAD:"+name)
+			return filepath.Join(odd.Path(), "objects", id[:2], id[2:])
+		}
+		g.Expect(os.Rename(loose("b"), loose("a"))).To(Succeed())
+		_, err := r.get(t, gitWant("file://"+odd.Path(), "", corev1alpha1.GitSource{}))
+		g.Expect(errors.Is(err, fetch.ErrContent)).To(BeTrue(), "%v", err)
+		g.Expect(err.Error()).To(ContainSubstring("is damaged"))
+	})
 	t.Run("missing", func(t *testing.T) {
 		_, err := r.get(t, gitWant("file://"+filepath.ToSlash(root)+"/nope", "", corev1alpha1.GitSource{}))
 		NewWithT(t).Expect(errors.Is(err, fetch.ErrNotFound)).To(BeTrue(), "%v", err)
@@ -447,4 +441,40 @@ func TestGitLimits(t *testing.T) {
 
 func sshSecret(server *testsource.SSHServer, hostKey ssh.Signer) map[string]string {
 	return map[string]string{"identity": string(server.Client), "known_hosts": server.KnownHosts(hostKey.PublicKey())}
+}
+
+// TestGitLinks reads through links of all kinds.
+func TestGitLinks(t *testing.T) {
+	g := NewWithT(t)
+	root := t.TempDir()
+	repo := testsource.NewGitRepository(t, root, "app.git")
+	repo.Write(map[string]string{"shared/a.yaml": "shared", "chart/templates/x.yaml": "x"})
+	for name, target := range map[string]string{
+		"apps/a.yaml": "../shared/a.yaml", "apps/b.yaml": "../../../../etc/hostname", "apps/c.yaml": "/etc/passwd", "apps/dir": "../shared", "apps/host": "/etc",
+		"docs/dangling": "nowhere", "docs/l1": "l2", "docs/l2": "l1", "chart/Chart.yaml": "/etc/hostname", "chart/values.yaml": "../../../../../etc/hostname",
+	} {
+		repo.Link(target, name)
+	}
+	repo.Commit(nil)
+	server, _ := testsource.ServeGit(t, root, false)
+	r := newRig(t, fetch.Options{})
+	for _, path := range []string{"shared", "apps", "docs", "chart", "."} {
+		_, err := r.get(t, gitWant(server.URL+"/app.git", "", corev1alpha1.GitSource{Path: path}))
+		g.Expect(err).NotTo(HaveOccurred(), "links cost nothing until they are read")
+	}
+	a, err := r.get(t, gitWant(server.URL+"/app.git", "", corev1alpha1.GitSource{Path: "apps"}))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(read(a, "apps/a.yaml")).To(Equal("shared"))
+	g.Expect(read(a, "apps/dir/a.yaml")).To(Equal("shared"))
+	for name, text := range map[string]string{
+		"apps/b.yaml": `"apps/b.yaml" -> "../../../../etc/hostname" leads out of the content`, "apps/c.yaml": `"apps/c.yaml" -> "/etc/passwd" is absolute`,
+		"apps/host/hostname": `"apps/host" -> "/etc" is absolute`, "docs/dangling": "leads to nothing", "docs/l1": "circle",
+		"chart/Chart.yaml": "is absolute", "chart/values.yaml": "leads out of the content",
+	} {
+		_, err := read(a, name)
+		g.Expect(errors.Is(err, fetch.ErrContent)).To(BeTrue(), "%s: %v", name, err)
+		g.Expect(err.Error()).To(ContainSubstring(text))
+		_, err = a.Root.Open(name)
+		g.Expect(errors.Is(err, fetch.ErrContent)).To(BeTrue(), "%s: %v", name, err)
+	}
 }

@@ -15,6 +15,8 @@ type answer struct {
 	// at is when the source was asked for a value, and when a failure was seen; where a
 	// remembered answer led to the failure, the time of that.
 	at time.Time
+	// asked is when asking began. It is at, but for a failure that took its time.
+	asked time.Time
 	// until is how long it stands although it is a failure or does not suffice.
 	until time.Time
 	size  int64

@@ -77,7 +77,7 @@ func (o *operation) Ask(ctx context.Context, q backend.Question) (any, error) {
 			return nil, err
 		}
 		// What was under way already may have been asked too early for this call.
-		if d.waited = true; !shared || d.meets(got.at) {
+		if d.waited = true; !shared || d.met(got) {
 			o.used(got.at)
 			return got.value, got.err
 		}
@@ -89,7 +89,8 @@ func (o *operation) Ask(ctx context.Context, q backend.Question) (any, error) {
 func (o *operation) ask(ctx context.Context, q backend.Question, key string, previous answer) (answer, error) {
 	c := o.coordinator
 	c.counters.questions.Add(1)
-	fresh := answer{at: c.options.Clock.Now()}
+	asked := c.options.Clock.Now()
+	fresh := answer{at: asked, asked: asked}
 	err := o.run(ctx, func(ctx context.Context) error {
 		a, err := q.Ask(ctx, previous.value)
 		fresh.value, fresh.size = a.Value, a.Size
@@ -101,7 +102,7 @@ func (o *operation) ask(ctx context.Context, q backend.Question, key string, pre
 	now := c.options.Clock.Now()
 	if err != nil {
 		// The last good answer is kept for asking whether it has changed.
-		fresh = answer{err: err, at: now, value: previous.value, size: previous.size}
+		fresh = answer{err: err, at: now, asked: asked, value: previous.value, size: previous.size}
 	}
 	fresh.until = now.Add(failureAge)
 	c.answers.keep(key, fresh)
@@ -110,7 +111,7 @@ func (o *operation) ask(ctx context.Context, q backend.Question, key string, pre
 
 // suffices says whether a remembered answer, or failure, will do.
 func (o *operation) suffices(kept answer, q backend.Question, d demand) bool {
-	if kept.err == nil && (o.anyAge || d.meets(kept.at)) && (q.Accept == nil || q.Accept(kept.value)) {
+	if kept.err == nil && (o.anyAge || d.met(kept)) && (q.Accept == nil || q.Accept(kept.value)) {
 		return true
 	}
 	return d.bears(kept, o.coordinator.options.Clock.Now())

@@ -16,11 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
 	"kumodo.io/convoy/fetch/internal/access"
 	"kumodo.io/convoy/fetch/internal/fault"
-	"kumodo.io/convoy/fetch/internal/git"
 	"kumodo.io/convoy/fetch/internal/helm"
 	"kumodo.io/convoy/fetch/internal/oci"
 )
@@ -95,35 +93,17 @@ func secretName(r *sourcev1alpha1.SecretReference) string {
 }
 
 func (c *Coordinator) load(ctx context.Context, t *target, namespace string, auth, ca, proxy *sourcev1alpha1.SecretReference, insecure bool) error {
-	a, err := access.Load(ctx, c.options.Secrets, access.References{Namespace: namespace, Auth: secretName(auth), CA: secretName(ca), Proxy: secretName(proxy)})
+	return c.loadAll(ctx, t, access.References{Namespace: namespace, Auth: secretName(auth), CA: secretName(ca), Proxy: secretName(proxy)}, insecure)
+}
+
+func (c *Coordinator) loadAll(ctx context.Context, t *target, refs access.References, insecure bool) error {
+	a, err := access.Load(ctx, c.options.Secrets, refs)
 	if err != nil {
 		return err
 	}
 	a.Insecure = insecure
 	t.access = a
 	return nil
-}
-
-func (c *Coordinator) gitTarget(ctx context.Context, t *target, namespace string, spec sourcev1alpha1.GitRepositorySpec, want *Want) error {
-	content, pin := corev1alpha1.GitSource{}, ""
-	if want != nil {
-		if want.Content.Git == nil {
-			return fault.New(ErrInvalid, "a Release takes content from a GitRepository with spec.source.git")
-		}
-		content, pin = *want.Content.Git, want.Revision
-		if err := t.setPath(content.Path); err != nil {
-			return err
-		}
-	}
-	if err := c.load(ctx, t, namespace, spec.SecretRef, spec.CASecretRef, spec.ProxySecretRef, spec.InsecureSkipTLSVerify); err != nil {
-		return err
-	}
-	b, err := git.New(spec, t.access, c.options.Limits, content, pin, c.options.AllowFileSources)
-	if err != nil {
-		return err
-	}
-	t.backend, t.host = b, b.HostKey()
-	return t.identify(spec.URL, spec.InsecureSkipTLSVerify)
 }
 
 func (c *Coordinator) helmTarget(ctx context.Context, t *target, namespace string, spec sourcev1alpha1.HelmRegistrySpec, want *Want) error {

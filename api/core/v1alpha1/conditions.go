@@ -44,6 +44,7 @@ const (
 	ReasonSourceNotFound       = "SourceNotFound"
 	ReasonSourceSuspended      = "SourceSuspended"
 	ReasonFetchFailed          = "FetchFailed"
+	ReasonVerificationFailed   = "VerificationFailed"
 	ReasonRevisionNotFound     = "RevisionNotFound"
 	ReasonAuthenticationFailed = "AuthenticationFailed"
 	ReasonSecretNotFound       = "SecretNotFound"

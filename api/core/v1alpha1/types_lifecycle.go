@@ -55,12 +55,16 @@ type LifecycleSpec struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	Hooks []Hook `json:"hooks,omitempty"`
+	// +patchStrategy=merge
+	// +patchMergeKey=name
+	Hooks []Hook `json:"hooks,omitempty" patchStrategy:"merge" patchMergeKey:"name"`
 	// gates are points at which a person must approve, through the lifecycle subresource.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	Gates []Gate `json:"gates,omitempty"`
+	// +patchStrategy=merge
+	// +patchMergeKey=name
+	Gates []Gate `json:"gates,omitempty" patchStrategy:"merge" patchMergeKey:"name"`
 }
 
 // Hook is an object that is applied and followed to its end.
@@ -98,12 +102,16 @@ type LifecycleStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	Hooks []HookStatus `json:"hooks,omitempty"`
+	// +patchStrategy=merge
+	// +patchMergeKey=name
+	Hooks []HookStatus `json:"hooks,omitempty" patchStrategy:"merge" patchMergeKey:"name"`
 	// gates are what the gates of the spec hold up, and the approvals.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	Gates []GateStatus `json:"gates,omitempty"`
+	// +patchStrategy=merge
+	// +patchMergeKey=name
+	Gates []GateStatus `json:"gates,omitempty" patchStrategy:"merge" patchMergeKey:"name"`
 }
 
 // HookPhase is how far the run of a hook is.

@@ -60,13 +60,17 @@ type ReleaseSpec struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	Mutations []Mutation `json:"mutations,omitempty"`
+	// +patchStrategy=merge
+	// +patchMergeKey=name
+	Mutations []Mutation `json:"mutations,omitempty" patchStrategy:"merge" patchMergeKey:"name"`
 	// dependsOn names Releases of the same namespace, on any cluster, that must be ready
 	// before this one is applied.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	DependsOn []Dependency `json:"dependsOn,omitempty"`
+	// +patchStrategy=merge
+	// +patchMergeKey=name
+	DependsOn []Dependency `json:"dependsOn,omitempty" patchStrategy:"merge" patchMergeKey:"name"`
 	// sync says when and how objects are applied and pruned.
 	// +optional
 	Sync SyncSpec `json:"sync,omitempty"`
@@ -256,7 +260,9 @@ type ReleaseHealthSpec struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	RuleSetRefs []LocalReference `json:"ruleSetRefs,omitempty"`
+	// +patchStrategy=merge
+	// +patchMergeKey=name
+	RuleSetRefs []LocalReference `json:"ruleSetRefs,omitempty" patchStrategy:"merge" patchMergeKey:"name"`
 }
 
 // Dependency names another Release that must be ready first.

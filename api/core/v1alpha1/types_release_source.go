@@ -197,7 +197,9 @@ type KustomizeRender struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	Images []KustomizeImage `json:"images,omitempty"`
+	// +patchStrategy=merge
+	// +patchMergeKey=name
+	Images []KustomizeImage `json:"images,omitempty" patchStrategy:"merge" patchMergeKey:"name"`
 	// namePrefix is put before every name.
 	// +optional
 	NamePrefix string `json:"namePrefix,omitempty"`

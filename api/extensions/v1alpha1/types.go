@@ -31,7 +31,9 @@ type HealthRuleSetSpec struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	Rules []HealthRule `json:"rules,omitempty"`
+	// +patchStrategy=merge
+	// +patchMergeKey=name
+	Rules []HealthRule `json:"rules,omitempty" patchStrategy:"merge" patchMergeKey:"name"`
 }
 
 // HealthRule decides the health of the objects that it matches. The expressions are CEL

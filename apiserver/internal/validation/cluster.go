@@ -14,7 +14,7 @@ const maxRate = 100_000
 // Cluster checks a Cluster.
 func Cluster(c *corev1alpha1.Cluster) field.ErrorList {
 	spec := field.NewPath("spec")
-	errs := objectName(c)
+	var errs field.ErrorList
 	errs = append(errs, clusterMode(spec, &c.Spec)...)
 	if c.Spec.Agentless != nil {
 		errs = append(errs, agentless(spec.Child("agentless"), c.Spec.Agentless)...)

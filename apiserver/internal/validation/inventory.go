@@ -18,7 +18,7 @@ const maxEntries = 10_000
 // ReleaseInventory checks a ReleaseInventory.
 func ReleaseInventory(i *corev1alpha1.ReleaseInventory) field.ErrorList {
 	spec := field.NewPath("spec")
-	errs := objectName(i)
+	var errs field.ErrorList
 	errs = append(errs, subdomain(spec.Child("releaseRef", "name"), i.Spec.ReleaseRef.Name)...)
 	if i.Spec.ReleaseRef.UID == "" {
 		errs = append(errs, field.Required(spec.Child("releaseRef", "uid"), ""))

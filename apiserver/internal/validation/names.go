@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -18,13 +20,23 @@ var kindPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,62}$`)
 // keyPattern is what a key of a Secret or ConfigMap looks like.
 var keyPattern = regexp.MustCompile(`^[-._a-zA-Z0-9]{1,253}$`)
 
-// objectName checks the name of the object itself.
-func objectName(meta metav1.Object) field.ErrorList {
-	path := field.NewPath("metadata", "name")
-	if meta.GetName() == "" {
-		return field.ErrorList{field.Required(path, "name or generateName is required")}
+// ObjectMeta checks the metadata of a new object, so that its faults are told together with
+// those of the spec.
+func ObjectMeta(meta metav1.Object, namespaced bool) field.ErrorList {
+	return apivalidation.ValidateObjectMetaAccessor(meta, namespaced, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+}
+
+// FinalizerWarnings tells of new finalizers without a domain, which anybody may use for
+// something else.
+func FinalizerWarnings(meta metav1.Object, old []string) []string {
+	var warnings []string
+	for _, name := range meta.GetFinalizers() {
+		standard := name == metav1.FinalizerOrphanDependents || name == metav1.FinalizerDeleteDependents
+		if !strings.Contains(name, "/") && !standard && !slices.Contains(old, name) {
+			warnings = append(warnings, fmt.Sprintf("metadata.finalizers: %q: prefer a name with a domain, such as example.com/name, which no one else uses", name))
+		}
 	}
-	return invalid(path, meta.GetName(), content.IsDNS1123Subdomain(meta.GetName()))
+	return warnings
 }
 
 // subdomain checks a name that most objects have: a lower-case DNS subdomain.

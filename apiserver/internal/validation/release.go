@@ -90,7 +90,7 @@ func ReleaseWarnings(r *corev1alpha1.Release) []string {
 }
 
 func releaseName(r *corev1alpha1.Release) field.ErrorList {
-	errs := objectName(r)
+	var errs field.ErrorList
 	if inventoryPage.MatchString(r.Name) {
 		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), r.Name,
 			"may not end in a dot and a number: such names are those of further pages of another Release's inventory"))

@@ -11,7 +11,7 @@ import (
 
 // HealthRuleSet checks a HealthRuleSet.
 func HealthRuleSet(s *extv1alpha1.HealthRuleSet) field.ErrorList {
-	return append(objectName(s), rules("HealthRuleSet/"+s.Name, s.Spec.Rules)...)
+	return rules("HealthRuleSet/"+s.Name, s.Spec.Rules)
 }
 
 // HealthRuleSetStatus checks the status of a HealthRuleSet.
@@ -21,7 +21,7 @@ func HealthRuleSetStatus(s *extv1alpha1.HealthRuleSet) field.ErrorList {
 
 // GlobalHealthRuleSet checks a GlobalHealthRuleSet.
 func GlobalHealthRuleSet(s *extv1alpha1.GlobalHealthRuleSet) field.ErrorList {
-	return append(objectName(s), rules("GlobalHealthRuleSet/"+s.Name, s.Spec.Rules)...)
+	return rules("GlobalHealthRuleSet/"+s.Name, s.Spec.Rules)
 }
 
 // GlobalHealthRuleSetStatus checks the status of a GlobalHealthRuleSet.

@@ -26,7 +26,7 @@ const (
 // GitRepository checks a GitRepository.
 func GitRepository(r *sourcev1alpha1.GitRepository) field.ErrorList {
 	spec := field.NewPath("spec")
-	errs := objectName(r)
+	var errs field.ErrorList
 	// Whether file is allowed is for the operator of the controllers to say, which read it.
 	u, urlErrs := location(spec.Child("url"), r.Spec.URL, "https", "http", "ssh", "file")
 	errs = append(errs, urlErrs...)
@@ -66,7 +66,7 @@ func GitRepositoryWarnings(r *sourcev1alpha1.GitRepository) []string {
 // HelmRegistry checks a HelmRegistry.
 func HelmRegistry(r *sourcev1alpha1.HelmRegistry) field.ErrorList {
 	spec := field.NewPath("spec")
-	errs := objectName(r)
+	var errs field.ErrorList
 	u, urlErrs := location(spec.Child("url"), r.Spec.URL, "https", "http", "oci")
 	errs = append(errs, urlErrs...)
 	if len(urlErrs) == 0 && u.Scheme == "oci" {
@@ -95,7 +95,7 @@ func HelmRegistryWarnings(r *sourcev1alpha1.HelmRegistry) []string {
 // OCIRegistry checks an OCIRegistry.
 func OCIRegistry(r *sourcev1alpha1.OCIRegistry) field.ErrorList {
 	spec := field.NewPath("spec")
-	errs := objectName(r)
+	var errs field.ErrorList
 	u, urlErrs := location(spec.Child("url"), r.Spec.URL, "oci")
 	errs = append(errs, urlErrs...)
 	if len(urlErrs) == 0 {

@@ -64,16 +64,6 @@ func TestCluster(t *testing.T) {
 		{name: "in cluster", given: func(*corev1alpha1.Cluster) {}},
 		{name: "agentless", given: agentless},
 		{
-			name:  "no name",
-			given: func(c *corev1alpha1.Cluster) { c.Name = "" },
-			want:  []string{"metadata.name: FieldValueRequired"},
-		},
-		{
-			name:  "bad name",
-			given: func(c *corev1alpha1.Cluster) { c.Name = "A" },
-			want:  []string{"metadata.name: FieldValueInvalid"},
-		},
-		{
 			name:  "mode agent",
 			given: func(c *corev1alpha1.Cluster) { c.Spec.Mode = "agent" },
 			want:  []string{"spec.mode: FieldValueInvalid"},

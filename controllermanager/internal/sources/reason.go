@@ -13,6 +13,8 @@ import (
 // coordinator.
 func Reason(err error) string {
 	switch {
+	case errors.Is(err, fetch.ErrVerification): // before the others: unsigned content is unusable, too
+		return corev1alpha1.ReasonVerificationFailed
 	case errors.Is(err, fetch.ErrSecretNotFound):
 		return corev1alpha1.ReasonSecretNotFound
 	case errors.Is(err, fetch.ErrSecret):

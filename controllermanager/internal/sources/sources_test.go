@@ -31,6 +31,7 @@ func TestReason(t *testing.T) {
 		{"an absent Secret", fmt.Errorf("%w: %w", fetch.ErrSecret, fetch.ErrSecretNotFound), corev1alpha1.ReasonSecretNotFound},
 		{"an unusable Secret", fetch.ErrSecret, corev1alpha1.ReasonSecretInvalid},
 		{"refused", fetch.ErrUnauthorized, corev1alpha1.ReasonAuthenticationFailed},
+		{"not signed as demanded", errors.Join(fetch.ErrVerification, fetch.ErrContent), corev1alpha1.ReasonVerificationFailed},
 		{"misconfigured", fetch.ErrInvalid, corev1alpha1.ReasonInvalidConfiguration},
 		{"no such revision", fetch.ErrNotFound, corev1alpha1.ReasonRevisionNotFound},
 		{"no answer", fmt.Errorf("git: %w", fetch.ErrUnreachable), corev1alpha1.ReasonUnreachable},

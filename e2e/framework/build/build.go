@@ -10,7 +10,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"slices"
 )
 
 // binaries are convoy's own, with their packages relative to the root.
@@ -39,11 +41,16 @@ func Root() (string, error) {
 	}
 }
 
-// Convoy builds convoy's binaries into <root>/bin and returns that folder. Progress goes
-// to log.
-func Convoy(ctx context.Context, root string, log io.Writer) (string, error) {
+// Convoy builds convoy's binaries into <root>/bin, or those of them that are named, and
+// returns that folder. Progress goes to log.
+func Convoy(ctx context.Context, root string, log io.Writer, names ...string) (string, error) {
 	bin := filepath.Join(root, "bin")
-	args := append([]string{"build", "-o", bin + string(filepath.Separator)}, binaries...)
+	args := []string{"build", "-o", bin + string(filepath.Separator)}
+	for _, binary := range binaries {
+		if len(names) == 0 || slices.Contains(names, path.Base(binary)) {
+			args = append(args, binary)
+		}
+	}
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = root
 	cmd.Stdout, cmd.Stderr = log, log

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -103,12 +104,13 @@ func (c *ControlPlane) apiServerReady() (func(context.Context) error, error) {
 	return process.HTTPReady(&http.Client{Transport: transport}, c.URL()+"/readyz"), nil
 }
 
-func (c *ControlPlane) controllerManager() process.Command {
+// controllerManager runs the given controllers, by the names of its flag --controllers.
+func (c *ControlPlane) controllerManager(controllers ...string) process.Command {
 	return c.command(ControllerManager, 2*time.Second, append([]string{
 		"--kubeconfig=" + c.kubeconfig(ControllerManager),
 		"--leader-elect=false",
 		"--secure-port=0",
-		"--controllers=*,-node-ipam-controller",
+		"--controllers=" + strings.Join(controllers, ","),
 		"--use-service-account-credentials=true", // RBAC knows each controller by its account
 		"--service-account-private-key-file=" + c.pki.serviceAccountKey,
 		"--root-ca-file=" + c.pki.ca.CertFile(),

@@ -136,7 +136,7 @@ func (c *ControlPlane) start(ctx context.Context) error {
 	if !c.options.Workloads {
 		return nil
 	}
-	for _, command := range []process.Command{c.controllerManager(), c.scheduler(), c.kwok()} {
+	for _, command := range []process.Command{c.controllerManager("*", "-node-ipam-controller"), c.scheduler(), c.kwok()} {
 		if err := c.run(ctx, command); err != nil {
 			return err
 		}
@@ -153,6 +153,14 @@ func (c *ControlPlane) run(ctx context.Context, command process.Command) error {
 	}
 	c.processes = append(c.processes, p)
 	return nil
+}
+
+// StartControllers runs kube-controller-manager with the named controllers only, for
+// example namespace-controller and garbage-collector-controller: a cluster in which nothing
+// else acts on objects. It is for a control plane without workloads, to be called once, when
+// the APIs are served that the controllers shall know from their start.
+func (c *ControlPlane) StartControllers(ctx context.Context, controllers ...string) error {
+	return c.run(ctx, c.controllerManager(controllers...))
 }
 
 // Stop ends all processes, the last started first: kwok, scheduler,

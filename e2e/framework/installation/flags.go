@@ -23,29 +23,42 @@ import (
 // apiTimeout is how long the aggregation layer may take to see the API.
 const apiTimeout = 90 * time.Second
 
+// ownCertificates is the flag of the shipped Deployments.
+const ownCertificates = "--certificate-secret=" + Namespace + "/" + CertificateSecret
+
 func (i *Installation) apiServerArgs(kubeconfig string) []string {
-	pair := i.serving[APIServer]
-	return []string{
+	args := []string{
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", i.ports.apiServer),
 		"--etcd-servers=" + i.options.Host.EtcdURL(),
-		"--tls-cert-file=" + pair.CertFile, "--tls-private-key-file=" + pair.KeyFile,
 		"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
 		fmt.Sprintf("--observer-url=https://127.0.0.1:%d", i.ports.observer),
-		"--observer-ca-file=" + i.options.Host.CA().CertFile(),
-		"--observer-client-cert-file=" + i.client.CertFile, "--observer-client-key-file=" + i.client.KeyFile,
 	}
+	if i.options.OwnCertificates {
+		return append(args, ownCertificates)
+	}
+	pair := i.serving[APIServer]
+	return append(args,
+		"--tls-cert-file="+pair.CertFile, "--tls-private-key-file="+pair.KeyFile,
+		"--observer-ca-file="+i.options.Host.CA().CertFile(),
+		"--observer-client-cert-file="+i.client.CertFile, "--observer-client-key-file="+i.client.KeyFile,
+	)
 }
 
 func (i *Installation) observerArgs(kubeconfig string) []string {
-	pair := i.serving[Observer]
-	return i.withStore([]string{
+	args := i.withStore([]string{
 		"--kubeconfig=" + kubeconfig,
 		fmt.Sprintf("--metrics-addr=127.0.0.1:%d", i.ports.observerMetrics),
 		fmt.Sprintf("--serve-addr=127.0.0.1:%d", i.ports.observer),
-		"--tls-cert-file=" + pair.CertFile, "--tls-private-key-file=" + pair.KeyFile,
-		"--client-ca-file=" + i.options.Host.CA().CertFile(),
 		"--allowed-client-names=" + APIServer,
 	})
+	if i.options.OwnCertificates {
+		return append(args, ownCertificates)
+	}
+	pair := i.serving[Observer]
+	return append(args,
+		"--tls-cert-file="+pair.CertFile, "--tls-private-key-file="+pair.KeyFile,
+		"--client-ca-file="+i.options.Host.CA().CertFile(),
+	)
 }
 
 func (i *Installation) managerArgs(kubeconfig string) []string {
@@ -62,9 +75,19 @@ func (i *Installation) withStore(args []string) []string {
 	return append(args, "--render-store-url="+i.options.RenderStoreURL)
 }
 
-// tlsReady passes when /readyz of the port answers over TLS.
+// APIServerURL is where convoy-apiserver itself answers, past the host.
+func (i *Installation) APIServerURL() string {
+	return fmt.Sprintf("https://127.0.0.1:%d", i.ports.apiServer)
+}
+
+// ObserverAddress is where convoy-observer answers convoy-apiserver.
+func (i *Installation) ObserverAddress() string { return fmt.Sprintf("127.0.0.1:%d", i.ports.observer) }
+
+// tlsReady passes when /readyz of the port answers over TLS. Own certificates are not
+// checked, as a kubelet does not: the host checks them, and is waited for afterwards.
 func (i *Installation) tlsReady(port int) func(context.Context) error {
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: i.options.Host.CA().Pool(), MinVersion: tls.VersionTLS12}}}
+	config := &tls.Config{RootCAs: i.options.Host.CA().Pool(), MinVersion: tls.VersionTLS12, InsecureSkipVerify: i.options.OwnCertificates}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config}}
 	return process.HTTPReady(client, fmt.Sprintf("https://127.0.0.1:%d/readyz", port))
 }
 
@@ -74,9 +97,12 @@ func alive(port int) func(context.Context) error {
 	return process.HTTPReady(nil, fmt.Sprintf("http://127.0.0.1:%d/livez", port))
 }
 
-// Ready returns when all three processes are ready to work.
+// Ready returns when the processes that run are ready to work.
 func (i *Installation) Ready(ctx context.Context) error {
-	for _, port := range []int{i.ports.observerMetrics, i.ports.managerMetrics} {
+	for name, port := range map[string]int{Observer: i.ports.observerMetrics, ControllerManager: i.ports.managerMetrics} {
+		if !i.wanted(name) {
+			continue
+		}
 		check := process.HTTPReady(nil, fmt.Sprintf("http://127.0.0.1:%d/readyz", port))
 		if err := poll.Until(ctx, 200*time.Millisecond, check); err != nil {
 			return err

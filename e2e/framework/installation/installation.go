@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,8 +21,12 @@ import (
 	"kumodo.io/convoy/e2e/framework/process"
 )
 
-// Namespace is where convoy is installed.
-const Namespace = "convoy-system"
+// Namespace is where convoy is installed, and CertificateSecret where the authority of its
+// own certificates is.
+const (
+	Namespace         = "convoy-system"
+	CertificateSecret = "convoy-ca"
+)
 
 // Names of the processes.
 const (
@@ -40,10 +45,16 @@ type Options struct {
 	Config string // folder of the manifests
 	Host   *controlplane.ControlPlane
 
-	RenderStoreURL string              // passed to the controller-manager and the observer when set
-	Args           map[string][]string // added to those of a process, by its name
-	Detached       bool                // the processes live on when this program ends
-	Log            io.Writer
+	// Only names the processes that run, convoy-apiserver among them; all three when empty.
+	// The manifests are applied whole.
+	Only []string
+	// OwnCertificates has the processes make their certificates themselves, as the manifests
+	// do; otherwise they get files made here.
+	OwnCertificates bool
+	RenderStoreURL  string              // passed to the controller-manager and the observer when set
+	Args            map[string][]string // added to those of a process, by its name
+	Detached        bool                // the processes live on when this program ends
+	Log             io.Writer
 }
 
 // Installation is convoy, installed and running.
@@ -74,13 +85,18 @@ func (i *Installation) start(ctx context.Context) error {
 		return err
 	}
 	i.ports = ports{apiServer: free[0], observer: free[1], observerMetrics: free[2], managerMetrics: free[3]}
-	if err := i.issue(); err != nil {
-		return err
+	if !i.options.OwnCertificates {
+		if err := i.issue(); err != nil {
+			return err
+		}
 	}
 	if err := i.applyManifests(ctx); err != nil {
 		return err
 	}
 	for _, name := range order {
+		if !i.wanted(name) {
+			continue
+		}
 		if err := i.startProcess(ctx, name); err != nil {
 			return err
 		}
@@ -114,7 +130,11 @@ func (i *Installation) applyManifests(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, folder := range []string{"namespace", "apiserver", "controller-manager", "observer", "roles", "in-cluster"} {
+	folders := []string{"namespace", "apiserver", "controller-manager", "observer", "roles", "in-cluster"}
+	if i.options.OwnCertificates {
+		folders = append(folders, "certificates")
+	}
+	for _, folder := range folders {
 		objects, err := manifests.ReadFolder(filepath.Join(i.options.Config, folder))
 		if err != nil {
 			return err
@@ -138,7 +158,9 @@ func (i *Installation) adapt(objects []*unstructured.Unstructured) []*unstructur
 		case "APIService":
 			spec := object.Object["spec"].(map[string]any)
 			spec["service"].(map[string]any)["port"] = int64(i.ports.apiServer)
-			spec["caBundle"] = encode(i.options.Host.CA().Bundle())
+			if !i.options.OwnCertificates {
+				spec["caBundle"] = encode(i.options.Host.CA().Bundle())
+			}
 		}
 		result = append(result, object)
 	}
@@ -170,6 +192,10 @@ func (i *Installation) startProcess(ctx context.Context, name string) error {
 	}
 	i.processes[name] = started
 	return nil
+}
+
+func (i *Installation) wanted(name string) bool {
+	return len(i.options.Only) == 0 || slices.Contains(i.options.Only, name)
 }
 
 // Process returns one of the three processes, for tests that stop or kill it.

@@ -85,6 +85,9 @@ func (n *Namespace) clusters(ctx context.Context) {
 
 // remove deletes the Releases, waits until they are gone, and deletes the namespace.
 func (n *Namespace) remove(ctx SpecContext) {
+	if _, err := n.HostClient.CoreV1().Namespaces().Get(ctx, n.Name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+		return // the spec has deleted it
+	}
 	releases := n.API.CoreV1alpha1().Releases(n.Name)
 	Expect(releases.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})).To(Succeed())
 	Eventually(ctx, func() ([]corev1alpha1.Release, error) {

@@ -8,10 +8,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"maps"
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,6 +31,10 @@ type Secrets interface {
 type References struct {
 	Namespace       string
 	Auth, CA, Proxy string
+	// Trust names the Secret with the keys whose signatures are trusted.
+	Trust string
+	// GitHubApp says that the Secret with the credentials is a GitHub App's.
+	GitHubApp bool
 }
 
 // Access is what the Secrets of a source hold.
@@ -42,32 +48,64 @@ type Access struct {
 	DockerConfig []byte
 	// Insecure accepts any certificate of the source's host.
 	Insecure bool
+	// Trusted is the content of the Secret with the keys whose signatures are trusted.
+	Trusted map[string][]byte
 
 	certificate, key []byte
 	authorities      [][]byte
 	proxy            *url.URL
+	gitHub           *gitHubApp
+	appKey           []byte
 
-	name     string
-	digest   string
-	scrubber *fault.Scrubber
+	name      string
+	trustName string
+	digest    string
+	scrubber  atomic.Pointer[fault.Scrubber]
 }
 
 // Load reads the Secrets of a source. The errors are fault.ErrSecret, or whatever reading
 // a Secret met.
 func Load(ctx context.Context, secrets Secrets, refs References) (*Access, error) {
-	l := loader{ctx: ctx, secrets: secrets, namespace: refs.Namespace, access: &Access{}, digest: sha256.New()}
+	l := loader{ctx: ctx, secrets: secrets, namespace: refs.Namespace, access: &Access{}, gitHubApp: refs.GitHubApp}
+	if refs.GitHubApp && refs.Auth == "" {
+		return nil, fault.New(fault.ErrInvalid, "spec.provider github needs a secretRef to a Secret with the keys %s, %s and %s", keyAppID, keyAppInstallationID, keyAppPrivateKey)
+	}
+	digest := sha256.New()
 	for _, step := range []struct {
-		name string
-		take func(name string, data map[string][]byte) error
-	}{{refs.Auth, l.auth}, {refs.CA, l.ca}, {refs.Proxy, l.proxy}} {
-		if err := l.load(step.name, step.take); err != nil {
+		role, name string
+		take       func(name string, data map[string][]byte) error
+	}{{"auth", refs.Auth, l.auth}, {"ca", refs.CA, l.ca}, {"proxy", refs.Proxy, l.proxy}, {"trust", refs.Trust, l.trust}} {
+		content, err := l.load(step.name, step.take)
+		if err != nil {
 			return nil, err
 		}
+		fmt.Fprintf(digest, "%s=%s\n", step.role, content)
 	}
 	a := l.access
-	a.digest = hex.EncodeToString(l.digest.Sum(nil))
-	a.scrubber = fault.NewScrubber(a.secrets()...)
+	a.digest = hex.EncodeToString(digest.Sum(nil))
+	a.scrubber.Store(fault.NewScrubber(a.secrets()...))
 	return a, nil
+}
+
+// For returns what may be used at another address that a source at base refers to: a itself
+// at the same scheme, host and port, else no credentials at all. Authorities and the proxy
+// stay.
+func (a *Access) For(base, u *url.URL) *Access {
+	if originOf(base) == originOf(u) {
+		return a
+	}
+	return a.anonymous(strings.EqualFold(base.Hostname(), u.Hostname()))
+}
+
+func (a *Access) anonymous(sameHost bool) *Access {
+	digest := sha256.New()
+	fmt.Fprintf(digest, "proxy=%s\n", a.proxy)
+	for _, ca := range a.authorities {
+		fmt.Fprintf(digest, "ca=%x\n", sha256.Sum256(ca))
+	}
+	other := &Access{Insecure: a.Insecure && sameHost, authorities: a.authorities, proxy: a.proxy, digest: hex.EncodeToString(digest.Sum(nil))}
+	other.scrubber.Store(a.Scrubber())
+	return other
 }
 
 // Digest identifies the content of all Secrets together.
@@ -78,11 +116,20 @@ func (a *Access) Scrubber() *fault.Scrubber {
 	if a == nil {
 		return nil
 	}
-	return a.scrubber
+	return a.scrubber.Load()
+}
+
+// hide makes the Scrubber know a secret that was made just now.
+func (a *Access) hide(secret string) {
+	a.scrubber.Store(a.Scrubber().With(secret, tokenUser+":"+secret))
 }
 
 // SecretName is the namespace/name of the Secret with the credentials, for messages.
 func (a *Access) SecretName() string { return a.name }
+
+// TrustName is the namespace/name of the Secret with the keys whose signatures are
+// trusted, for messages.
+func (a *Access) TrustName() string { return a.trustName }
 
 // secrets lists every text that may not be shown.
 func (a *Access) secrets() []string {
@@ -94,7 +141,7 @@ func (a *Access) secrets() []string {
 	if a.Username != "" || a.Password != "" {
 		list = append(list, a.Username+":"+a.Password)
 	}
-	for _, pem := range [][]byte{a.Identity, a.key} {
+	for _, pem := range [][]byte{a.Identity, a.key, a.appKey} {
 		for line := range strings.Lines(string(pem)) {
 			if line = strings.TrimSpace(line); len(line) > 16 && !strings.HasPrefix(line, "-----") {
 				list = append(list, line)
@@ -116,34 +163,32 @@ type loader struct {
 	secrets   Secrets
 	namespace string
 	access    *Access
-	digest    interface {
-		Write([]byte) (int, error)
-		Sum([]byte) []byte
-	}
+	gitHubApp bool
 }
 
-func (l *loader) load(name string, take func(string, map[string][]byte) error) error {
+// load reads a Secret and returns the digest of its content, "" for none.
+func (l *loader) load(name string, take func(string, map[string][]byte) error) (string, error) {
 	if name == "" {
-		return nil
+		return "", nil
 	}
 	full := l.namespace + "/" + name
 	if l.secrets == nil {
-		return fault.New(fault.ErrSecret, "the Secret %s cannot be read: no reader of Secrets is configured", full)
+		return "", fault.New(fault.ErrSecret, "the Secret %s cannot be read: no reader of Secrets is configured", full)
 	}
 	data, err := l.secrets.Secret(l.ctx, l.namespace, name)
 	if apierrors.IsNotFound(err) {
-		return fault.NewSecretNotFound(full)
+		return "", fault.NewSecretNotFound(full)
 	}
 	if err != nil {
-		return fault.Rewrite(err, "reading the Secret "+full+": "+(*fault.Scrubber)(nil).Clean(err.Error()))
+		return "", fault.Rewrite(err, "reading the Secret "+full+": "+(*fault.Scrubber)(nil).Clean(err.Error()))
 	}
+	digest := sha256.New()
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		entry := sha256.Sum256(data[key])
-		_, _ = l.digest.Write([]byte(key + "\x00"))
-		_, _ = l.digest.Write(entry[:])
+		digest.Write([]byte(key + "\x00"))
+		digest.Write(entry[:])
 	}
-	_, _ = l.digest.Write([]byte("\x00secret\x00"))
-	return take(full, data)
+	return hex.EncodeToString(digest.Sum(nil)), take(full, data)
 }
 
 // text returns a value without the line break that encoding by hand often leaves.
@@ -161,6 +206,9 @@ func (l *loader) auth(name string, data map[string][]byte) error {
 	a.certificate, a.key = data[sourcev1alpha1.SecretKeyTLSCert], data[sourcev1alpha1.SecretKeyTLSKey]
 	if ca := data[sourcev1alpha1.SecretKeyCACert]; len(ca) > 0 {
 		a.authorities = append(a.authorities, ca)
+	}
+	if l.gitHubApp {
+		return l.app(name, data)
 	}
 	switch {
 	case (len(a.certificate) == 0) != (len(a.key) == 0):
@@ -187,6 +235,11 @@ func (l *loader) ca(name string, data map[string][]byte) error {
 		return fault.New(fault.ErrSecret, "the Secret %s has no key %s", name, sourcev1alpha1.SecretKeyCACert)
 	}
 	l.access.authorities = append(l.access.authorities, ca)
+	return nil
+}
+
+func (l *loader) trust(name string, data map[string][]byte) error {
+	l.access.trustName, l.access.Trusted = name, data
 	return nil
 }
 

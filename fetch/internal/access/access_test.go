@@ -269,3 +269,76 @@ func TestTLS(t *testing.T) {
 		NewWithT(t).Expect(errors.Is(err, fault.ErrSecret)).To(BeTrue())
 	})
 }
+
+func TestForAnotherAddress(t *testing.T) {
+	g := NewWithT(t)
+	parse := func(raw string) *url.URL {
+		u, err := url.Parse(raw)
+		g.Expect(err).NotTo(HaveOccurred())
+		return u
+	}
+	base := parse("https://git.test/team/app.git")
+	a := load(t, map[string]string{"username": "u", "password": "canary-one", "ca.crt": "x"})
+	a.Insecure = true
+	for _, same := range []string{"https://git.test/other.git", "https://GIT.test:443/x"} {
+		g.Expect(a.For(base, parse(same))).To(BeIdenticalTo(a), same)
+	}
+	for other, insecure := range map[string]bool{
+		"https://git.test:8443/x": true, "http://git.test/x": true, "ssh://git@git.test/x": true, "https://sub.git.test/x": false, "https://git.test.evil.test/x": false,
+	} {
+		b := a.For(base, parse(other))
+		g.Expect(b.Username+b.Password+b.BearerToken).To(BeEmpty(), other)
+		g.Expect(b.Insecure).To(Equal(insecure), other)
+		g.Expect(b.authorities).To(Equal(a.authorities))
+		g.Expect(b.Scrubber().Clean("canary-one")).To(Equal("***"))
+		g.Expect(b.Digest()).NotTo(Equal(a.Digest()))
+	}
+	there := parse("https://elsewhere.test/x")
+	second := load(t, map[string]string{"username": "u", "password": "canary-two", "ca.crt": "x"})
+	third := load(t, map[string]string{"username": "u", "password": "canary-one", "ca.crt": "y"})
+	g.Expect(second.For(base, there).Digest()).To(Equal(a.For(base, there).Digest()), "what is fetched without credentials is the same for all")
+	g.Expect(third.For(base, there).Digest()).NotTo(Equal(a.For(base, there).Digest()))
+}
+
+// TestHeadersForOneHost: what a server wants sent to one host is sent to that host only, and
+// in place of the credentials there.
+func TestHeadersForOneHost(t *testing.T) {
+	g := NewWithT(t)
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprintf(w, "%s|%s", r.Header.Get("Authorization"), r.Header.Get("X-Token"))
+	}))
+	t.Cleanup(elsewhere.Close)
+	home := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/away" {
+			http.Redirect(w, r, elsewhere.URL, http.StatusFound)
+			return
+		}
+		_, _ = fmt.Fprintf(w, "%s|%s|%s", r.Header.Get("Authorization"), r.Header.Get("X-Token"), r.Host)
+	}))
+	t.Cleanup(home.Close)
+	base, err := url.Parse(home.URL)
+	g.Expect(err).NotTo(HaveOccurred())
+	client, err := load(t, map[string]string{"bearerToken": "own"}).NewClient(base, Options{SendCredentials: true})
+	g.Expect(err).NotTo(HaveOccurred())
+	defer client.Close()
+	get := func(address string, header http.Header) string {
+		ctx := t.Context()
+		if header != nil {
+			ctx = WithHeader(ctx, base, header)
+		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+		g.Expect(err).NotTo(HaveOccurred())
+		response, err := client.Do(request)
+		g.Expect(err).NotTo(HaveOccurred())
+		defer response.Body.Close()
+		body, err := ReadAll(response.Body, -1, 1000, "it")
+		g.Expect(err).NotTo(HaveOccurred())
+		return string(body)
+	}
+	theirs := http.Header{"Authorization": {"theirs"}, "X-Token": {"t"}, "Host": {"evil.test"}}
+	g.Expect(get(home.URL, nil)).To(Equal("Bearer own||" + base.Host))
+	g.Expect(get(home.URL, theirs)).To(Equal("theirs|t|" + base.Host))
+	g.Expect(get(home.URL, http.Header{})).To(Equal("||"+base.Host), "an empty one takes the place of the credentials too")
+	g.Expect(get(home.URL+"/away", theirs)).To(Equal("|"))
+	g.Expect(get(elsewhere.URL, theirs)).To(Equal("|"))
+}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,6 +41,17 @@ type Client struct {
 	transport *transport
 }
 
+// Connect returns a client with credentials that have to be asked for first, if they have
+// to. Its errors are those of NewClient and of a request.
+func (a *Access) Connect(ctx context.Context, base *url.URL, tokens *Tokens) (*Client, error) {
+	client, err := a.NewClient(base, Options{SendCredentials: true})
+	if err != nil || a.gitHub == nil {
+		return client, err
+	}
+	client.transport.authorization, err = tokens.authorization(ctx, a)
+	return client, err
+}
+
 // NewClient returns a client for the source at base. The error is fault.ErrSecret.
 func (a *Access) NewClient(base *url.URL, o Options) (*Client, error) {
 	roots, err := a.roots()
@@ -57,7 +69,7 @@ func (a *Access) NewClient(base *url.URL, o Options) (*Client, error) {
 	if len(a.key) > 0 {
 		pair, err := tls.X509KeyPair(a.certificate, a.key)
 		if err != nil {
-			return nil, fault.New(fault.ErrSecret, "the Secret %s holds no usable client certificate: %s", a.name, a.scrubber.Clean(err.Error()))
+			return nil, fault.New(fault.ErrSecret, "the Secret %s holds no usable client certificate: %s", a.name, a.Scrubber().Clean(err.Error()))
 		}
 		own.Certificates = []tls.Certificate{pair}
 	}
@@ -82,11 +94,15 @@ func (a *Access) authorization() string {
 	case a.BearerToken != "":
 		return "Bearer " + a.BearerToken
 	case a.Username != "":
-		r := http.Request{Header: http.Header{}}
-		r.SetBasicAuth(a.Username, a.Password)
-		return r.Header.Get("Authorization")
+		return basic(a.Username, a.Password)
 	}
 	return ""
+}
+
+func basic(username, password string) string {
+	r := http.Request{Header: http.Header{}}
+	r.SetBasicAuth(username, password)
+	return r.Header.Get("Authorization")
 }
 
 func (a *Access) roots() (*x509.CertPool, error) {
@@ -144,6 +160,36 @@ func (c *Client) Trust(ctx context.Context, u *url.URL) context.Context {
 	return context.WithValue(ctx, trustedKey{}, originOf(u))
 }
 
+type headerKey struct{}
+
+type ownHeader struct {
+	origin string
+	header http.Header
+}
+
+// WithHeader lets a request with the context send a header to the origin of u, and there
+// in place of the credentials of the source. Wherever else the request is redirected to, the
+// header stays behind.
+func WithHeader(ctx context.Context, u *url.URL, header http.Header) context.Context {
+	return context.WithValue(ctx, headerKey{}, ownHeader{origin: originOf(u), header: header})
+}
+
+// connectionHeaders say how a message is sent, which is not for others to say.
+var connectionHeaders = []string{"Connection", "Content-Length", "Expect", "Host", "Keep-Alive", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+
+// apply sets the header and says whether it takes the place of the credentials.
+func (o ownHeader) apply(r *http.Request, origin string) bool {
+	if o.origin != origin {
+		return false
+	}
+	for name, values := range o.header {
+		if !slices.Contains(connectionHeaders, http.CanonicalHeaderKey(name)) {
+			r.Header[http.CanonicalHeaderKey(name)] = values
+		}
+	}
+	return true
+}
+
 // transport decides for each request, so for each hop of a redirect, what it may carry.
 type transport struct {
 	base          *url.URL
@@ -168,7 +214,8 @@ func (t *transport) RoundTrip(original *http.Request) (*http.Response, error) {
 	}
 	trusted, _ := r.Context().Value(trustedKey{}).(string)
 	own := origin == originOf(t.base) || origin == trusted
-	if t.authorization != "" && own {
+	replaced, _ := r.Context().Value(headerKey{}).(ownHeader)
+	if !replaced.apply(r, origin) && t.authorization != "" && own {
 		r.Header.Set("Authorization", t.authorization)
 	}
 	via := t.others
@@ -197,7 +244,7 @@ func firstRequest(r *http.Request) *http.Request {
 func originOf(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+		port = map[string]string{"http": "80", "https": "443", "ssh": "22"}[u.Scheme]
 	}
 	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
 }

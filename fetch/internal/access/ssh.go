@@ -72,11 +72,11 @@ func (l *SSHLogin) Failed(ctx context.Context, err error) error {
 		return own
 	case errors.As(err, &negotiation):
 		return fault.New(fault.ErrUnauthorized, "the server offers none of what is asked of it (%s); of its host keys, the Secret %s knows the kinds %s",
-			l.access.scrubber.Clean(err.Error()), l.access.name, strings.Join(l.Config.HostKeyAlgorithms, ", "))
+			l.access.Scrubber().Clean(err.Error()), l.access.name, strings.Join(l.Config.HostKeyAlgorithms, ", "))
 	case l.offered:
 		return fault.New(fault.ErrUnauthorized, "the server does not accept the key %s of the Secret %s for the user %s", sourcev1alpha1.SecretKeyIdentity, l.access.name, l.Config.User)
 	}
-	return fault.FromRequest(err, l.access.scrubber)
+	return fault.FromRequest(err, l.access.Scrubber())
 }
 
 func (a *Access) signer() (ssh.Signer, error) {
@@ -89,7 +89,7 @@ func (a *Access) signer() (ssh.Signer, error) {
 		signer, err = ssh.ParsePrivateKeyWithPassphrase(a.Identity, []byte(a.Password))
 	}
 	if err != nil {
-		return nil, fault.New(fault.ErrSecret, "the key %s of the Secret %s is no usable private key: %s", sourcev1alpha1.SecretKeyIdentity, a.name, a.scrubber.Clean(err.Error()))
+		return nil, fault.New(fault.ErrSecret, "the key %s of the Secret %s is no usable private key: %s", sourcev1alpha1.SecretKeyIdentity, a.name, a.Scrubber().Clean(err.Error()))
 	}
 	return signer, nil
 }

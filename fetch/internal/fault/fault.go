@@ -37,9 +37,12 @@ var (
 	ErrLimit = errors.New("limit exceeded")
 	// ErrContent: the content itself is unusable.
 	ErrContent = errors.New("unusable content")
+	// ErrVerification: a signature that is demanded is missing or not accepted. Such an
+	// error is ErrContent too where nothing can change it but another content.
+	ErrVerification = errors.New("not verified")
 )
 
-var kinds = []error{ErrNotFound, ErrUnreachable, ErrUnauthorized, ErrSecret, ErrSecretNotFound, ErrInvalid, ErrLimit, ErrContent,
+var kinds = []error{ErrNotFound, ErrUnreachable, ErrUnauthorized, ErrSecret, ErrSecretNotFound, ErrInvalid, ErrLimit, ErrContent, ErrVerification,
 	context.Canceled, context.DeadlineExceeded}
 
 // Error is a failure with a text that is safe to show.
@@ -62,6 +65,12 @@ func New(kind error, format string, args ...any) error {
 // NewSecretNotFound makes an error that tells which Secret is missing.
 func NewSecretNotFound(name string) error {
 	return &Error{kinds: []error{ErrSecret, ErrSecretNotFound}, text: fmt.Sprintf("the Secret %s does not exist", name)}
+}
+
+// NewUnverified makes an error of content whose signature is missing or not accepted, and
+// which cannot be signed later.
+func NewUnverified(format string, args ...any) error {
+	return &Error{kinds: []error{ErrVerification, ErrContent}, text: fmt.Sprintf(format, args...)}
 }
 
 // Rewrite makes an error of the same kinds as err with another text.

@@ -34,6 +34,7 @@ var (
 // take userinfo and queries out of URLs.
 type Scrubber struct {
 	replacer *strings.Replacer
+	secrets  []string
 }
 
 // NewScrubber returns a Scrubber that knows the secrets, in the encodings in which they
@@ -61,7 +62,15 @@ func NewScrubber(secrets ...string) *Scrubber {
 	for _, form := range slices.Compact(forms) {
 		pairs = append(pairs, form, mask)
 	}
-	return &Scrubber{replacer: strings.NewReplacer(pairs...)}
+	return &Scrubber{replacer: strings.NewReplacer(pairs...), secrets: secrets}
+}
+
+// With returns a Scrubber that knows more secrets.
+func (s *Scrubber) With(secrets ...string) *Scrubber {
+	if s != nil {
+		secrets = append(slices.Clone(secrets), s.secrets...)
+	}
+	return NewScrubber(secrets...)
 }
 
 // Clean returns the text without secrets, without userinfo and queries of URLs, on one

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -18,16 +19,20 @@ import (
 	"kumodo.io/convoy/fetch/internal/tree"
 )
 
-// Key identifies the content of a revision: the commit, however it was found.
+// Key identifies the content of a revision: the commit, however it was found, unless it is
+// the tag that vouches for it.
 func (b *Backend) Key(revision string) (string, error) {
 	r, err := b.parse(revision)
+	if b.policy.byTag() {
+		return r.Digest() + "/" + tags + tagName(r), err
+	}
 	return r.Digest(), err
 }
 
 func (b *Backend) parse(revision string) (backend.Revision, error) {
 	r, err := backend.ParseRevision(revision)
 	if err == nil && r.Algorithm != "sha1" {
-		err = fault.New(fault.ErrInvalid, "%q: repositories with SHA-256 commit ids are not supported", revision)
+		err = errSHA256("the repository of " + strconv.Quote(revision))
 	}
 	return r, err
 }
@@ -40,15 +45,17 @@ func (b *Backend) Fetch(ctx context.Context, ops backend.Ops, revision string) (
 	}
 	var t *tree.Tree
 	err = ops.Do(ctx, func(ctx context.Context) error {
-		id := plumbing.NewHash(r.Hex)
-		found, err := b.objects(ctx, id, r.Name)
+		found, tag, err := b.objects(ctx, r)
 		if err != nil {
 			return err
 		}
-		t, err = readTree(found, id, b.limits)
+		if err := b.verify(ctx, found, r, tag); err != nil {
+			return err
+		}
+		t, err = readTree(found, plumbing.NewHash(r.Hex), b.options.Limits)
 		var other *noCommitError
 		if errors.As(err, &other) {
-			ops.Remember(noCommit(r.Hex), true)
+			ops.Remember(kindFact(r.Hex), other.kind)
 			err = fault.New(fault.ErrContent, "%s does not point to a commit but to a %s", shown(r), other.kind)
 		}
 		return err
@@ -63,57 +70,69 @@ func shown(r backend.Revision) string {
 	return r.Name + " (" + r.Hex + ")"
 }
 
-// objects brings a commit with all it holds.
-func (b *Backend) objects(ctx context.Context, id plumbing.Hash, name string) (objects, error) {
+// objects brings a commit with all it holds, and in mode tag the tag that leads to it.
+func (b *Backend) objects(ctx context.Context, r backend.Revision) (found objects, tag plumbing.Hash, err error) {
 	if b.url.Scheme == "file" {
-		return b.openFile()
+		return b.fileObjects(r)
 	}
-	found, refs, err := b.exactly(ctx, id)
+	exact, refs, tag, err := b.exactly(ctx, r, shallow)
 	if err == nil || !errors.Is(err, errRefused) || ctx.Err() != nil {
-		return found, err
+		return exact, tag, err
 	}
-	klog.FromContext(ctx).V(1).Info("The server does not hand out a commit by its id; fetching history", "commit", id.String(), "reason", err.Error())
-	return b.deeper(ctx, refs, id, name)
+	klog.FromContext(ctx).V(1).Info("The server does not hand out a commit by its id; fetching history", "commit", r.Hex, "reason", err.Error())
+	all, err := b.deeper(ctx, refs, plumbing.NewHash(r.Hex), r.Name)
+	return all, tag, err
 }
 
 // exactly asks for one commit without its history. errRefused is among the errors when
 // the server has such a commit perhaps, but does not give it this way.
-func (b *Backend) exactly(ctx context.Context, id plumbing.Hash) (packed, *packp.AdvRefs, error) {
-	r, err := b.open()
+func (b *Backend) exactly(ctx context.Context, r backend.Revision, e extent) (found packed, refs *packp.AdvRefs, tag plumbing.Hash, err error) {
+	remote, err := b.open(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, tag, err
 	}
-	defer r.close()
-	refs, err := b.advertised(ctx, r)
+	defer remote.close()
+	refs, err = b.advertised(ctx, remote)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, tag, err
 	}
 	if len(refs.References) == 0 {
-		return nil, refs, fault.New(fault.ErrNotFound, "the repository is empty")
+		return nil, refs, tag, fault.New(fault.ErrNotFound, "the repository is empty")
 	}
-	// Any server gives what it lists. An annotated tag is listed by its own id.
-	want, listed := id, isListed(refs, id)
-	if !listed {
-		for full, peeled := range refs.Peeled {
-			if peeled == id {
-				want, listed = refs.References[full], true
-			}
+	want, listed := asListed(refs, plumbing.NewHash(r.Hex))
+	if e != only && b.policy.byTag() {
+		if want, err = b.policy.signedTag(refs, r); err != nil {
+			return nil, refs, tag, err
 		}
+		listed, tag = true, want
 	}
-	stream, err := b.pack(ctx, r, refs, []plumbing.Hash{want}, true)
-	var found packed
+	stream, err := b.pack(ctx, remote, refs, []plumbing.Hash{want}, e)
 	if err == nil {
 		found, err = b.readPack(ctx, stream)
 	}
 	if err == nil {
-		return found, refs, nil
+		return found, refs, tag, nil
 	}
 	// A server says no in many ways; with a commit that it does not list, every failure
 	// that is not ours or the network's may be one.
 	if !listed && (errors.Is(err, fault.ErrUnreachable) || errors.Is(err, fault.ErrNotFound)) {
-		return nil, refs, errors.Join(errRefused, err)
+		return nil, refs, tag, errors.Join(errRefused, err)
 	}
-	return nil, refs, withoutRefusal(err)
+	return nil, refs, tag, withoutRefusal(err)
+}
+
+// asListed returns the id under which the server lists a commit, if it does: any server
+// gives what it lists. An annotated tag is listed by its own id.
+func asListed(refs *packp.AdvRefs, id plumbing.Hash) (want plumbing.Hash, listed bool) {
+	if isListed(refs, id) {
+		return id, true
+	}
+	for full, peeled := range refs.Peeled {
+		if peeled == id {
+			return refs.References[full], true
+		}
+	}
+	return id, false
 }
 
 func isListed(refs *packp.AdvRefs, id plumbing.Hash) bool {
@@ -163,7 +182,7 @@ func (b *Backend) deeper(ctx context.Context, refs *packp.AdvRefs, id plumbing.H
 }
 
 func (b *Backend) history(ctx context.Context, wants []plumbing.Hash) (packed, error) {
-	r, err := b.open()
+	r, err := b.open(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +191,7 @@ func (b *Backend) history(ctx context.Context, wants []plumbing.Hash) (packed, e
 	if err != nil {
 		return nil, err
 	}
-	stream, err := b.pack(ctx, r, refs, wants, false)
+	stream, err := b.pack(ctx, r, refs, wants, deep)
 	if err != nil {
 		return nil, withoutRefusal(err)
 	}

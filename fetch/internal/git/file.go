@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5/plumbing"
@@ -15,6 +16,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 
+	"kumodo.io/convoy/fetch/internal/backend"
 	"kumodo.io/convoy/fetch/internal/fault"
 )
 
@@ -33,7 +35,29 @@ func (b *Backend) openFile() (*fileObjects, error) {
 	if _, err := os.Stat(filepath.Join(directory, "HEAD")); err != nil {
 		return nil, fault.New(fault.ErrNotFound, "there is no Git repository at the path")
 	}
-	return &fileObjects{storage: filesystem.NewStorage(osfs.New(directory), cache.NewObjectLRUDefault()), backend: b}, nil
+	f := &fileObjects{storage: filesystem.NewStorage(osfs.New(directory), cache.NewObjectLRUDefault()), backend: b}
+	config, err := f.storage.Config()
+	switch {
+	case err != nil:
+		return nil, f.failed(err)
+	case strings.EqualFold(config.Raw.Section("extensions").Option("objectformat"), "sha256"):
+		return nil, errSHA256("the repository")
+	}
+	return f, nil
+}
+
+// fileObjects opens a repository on disk for a revision.
+func (b *Backend) fileObjects(r backend.Revision) (found objects, tag plumbing.Hash, err error) {
+	f, err := b.openFile()
+	if err != nil || !b.policy.byTag() {
+		return f, tag, err
+	}
+	refs, err := b.listFile()
+	if err != nil {
+		return nil, tag, err
+	}
+	tag, err = b.policy.signedTag(refs, r)
+	return f, tag, err
 }
 
 func (f *fileObjects) object(id plumbing.Hash) (object, bool, error) {
@@ -44,7 +68,7 @@ func (f *fileObjects) object(id plumbing.Hash) (object, bool, error) {
 	if err != nil {
 		return object{}, false, f.failed(err)
 	}
-	if limit := f.backend.limits.ContentBytes; encoded.Size() > limit {
+	if limit := f.backend.options.Limits.ContentBytes; encoded.Size() > limit {
 		return object{}, false, fault.New(fault.ErrLimit, "the object %s has more than %d bytes", id, limit)
 	}
 	r, err := encoded.Reader()
@@ -55,6 +79,10 @@ func (f *fileObjects) object(id plumbing.Hash) (object, bool, error) {
 	data, err := io.ReadAll(io.LimitReader(r, encoded.Size()))
 	if err != nil {
 		return object{}, false, f.failed(err)
+	}
+	// On a disk, an object is found by its name only; what it holds is another question.
+	if plumbing.ComputeHash(encoded.Type(), data) != id {
+		return object{}, false, fault.New(fault.ErrContent, "the object %s is damaged", id)
 	}
 	return object{kind: encoded.Type(), data: data}, true, nil
 }

@@ -8,8 +8,10 @@
 // packs are go-git's; the connections are ours, so that credentials, redirects, time
 // limits and sizes are under one roof with the other kinds of source.
 //
-// Not done: submodules (a submodule is an empty directory), Git LFS (a pointer is an error
-// when it is read), repositories with SHA-256 ids.
+// What a commit leaves to others, submodules and objects of Git LFS, is told apart from its
+// tree: whoever puts a tree together asks for it.
+//
+// Not done: repositories with SHA-256 ids.
 package git
 
 import (
@@ -18,6 +20,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 
@@ -32,32 +35,66 @@ import (
 type Backend struct {
 	url    *url.URL
 	access *access.Access
-	limits backend.Limits
-	want   corev1alpha1.GitSource
-	pin    string
+	// options hold for the submodules too.
+	options Options
+	want    Want
+	policy  *policy
+	// verification is what policy was made of.
+	verification *sourcev1alpha1.GitVerification
+	// recurse says that submodules are wanted, github that credentials are a GitHub App's.
+	recurse, github bool
 }
 
-// New returns the backend of a repository. want is what a Release asks for, pin the
-// revision it is pinned to, if any. The error is fault.ErrInvalid.
-func New(spec sourcev1alpha1.GitRepositorySpec, a *access.Access, limits backend.Limits, want corev1alpha1.GitSource, pin string, allowFiles bool) (*Backend, error) {
+// Want is what a Release wants of a repository.
+type Want struct {
+	corev1alpha1.GitSource
+	// Pin is the revision that the Release is pinned to, if any.
+	Pin string
+}
+
+// Options hold for all repositories.
+type Options struct {
+	Limits backend.Limits
+	// AllowFiles allows repositories on the disk of this process.
+	AllowFiles bool
+	// Now tells the time at which keys have to be valid.
+	Now func() time.Time
+	// Tokens makes the credentials of GitHub Apps.
+	Tokens *access.Tokens
+}
+
+// New returns the backend of a repository. The errors are fault.ErrInvalid and
+// fault.ErrSecret.
+func New(spec sourcev1alpha1.GitRepositorySpec, a *access.Access, want Want, o Options) (*Backend, error) {
 	u, err := ParseURL(spec.URL)
 	if err != nil {
 		return nil, err
 	}
+	github := spec.Provider == sourcev1alpha1.GitProviderGitHub
 	switch {
-	case u.Scheme == "file" && !allowFiles:
+	case u.Scheme == "file" && !o.AllowFiles:
 		return nil, fault.New(fault.ErrInvalid, "file addresses are not allowed; the operator can allow them with --allow-file-sources")
-	case spec.Verify != nil:
-		return nil, fault.New(fault.ErrInvalid, "spec.verify is not built yet, and content that should be verified is not used unverified")
-	case spec.RecurseSubmodules:
-		return nil, fault.New(fault.ErrInvalid, "spec.recurseSubmodules is not built yet")
-	case spec.Provider != "" && spec.Provider != sourcev1alpha1.GitProviderGeneric:
-		return nil, fault.New(fault.ErrInvalid, "spec.provider %q is not built yet; generic is", spec.Provider)
-	case u.Scheme == "ssh" && spec.ProxySecretRef != nil:
-		return nil, fault.New(fault.ErrInvalid, "spec.proxySecretRef is not built yet for ssh addresses")
+	case spec.Provider != "" && spec.Provider != sourcev1alpha1.GitProviderGeneric && !github:
+		return nil, fault.New(fault.ErrInvalid, "spec.provider %q is neither %s nor %s", spec.Provider, sourcev1alpha1.GitProviderGeneric, sourcev1alpha1.GitProviderGitHub)
+	case github && u.Scheme != "https":
+		return nil, fault.New(fault.ErrInvalid, "spec.provider %s needs an https url", sourcev1alpha1.GitProviderGitHub)
 	}
-	return &Backend{url: u, access: a, limits: limits, want: want, pin: pin}, nil
+	p, err := newPolicy(spec.Verify, a, o.Now)
+	if err != nil {
+		return nil, err
+	}
+	return &Backend{url: u, access: a, options: o, want: want, policy: p, verification: spec.Verify, recurse: spec.RecurseSubmodules, github: github}, nil
 }
+
+// Identity is what decides, besides the credentials, which content a commit has. What is
+// demanded of signatures is part of it: content that one source has verified, another one
+// has not.
+func (b *Backend) Identity() []any {
+	return []any{b.url.String(), b.access.Insecure, b.github, b.verification}
+}
+
+// ShownURL is the address as it may be shown.
+func (b *Backend) ShownURL() string { return fault.URL(b.url.String()) }
 
 // scpLike is user@host:path, the short form of an ssh address.
 var scpLike = regexp.MustCompile(`^(?:([A-Za-z0-9._-]+)@)?([A-Za-z0-9][A-Za-z0-9.-]*):([^:-].*)$`)
@@ -110,11 +147,11 @@ func (b *Backend) path() string {
 	return b.url.Path
 }
 
-func (b *Backend) open() (remote, error) {
+func (b *Backend) open(ctx context.Context) (remote, error) {
 	if b.url.Scheme == "ssh" {
 		return b.openSSH()
 	}
-	return b.openHTTP()
+	return b.openHTTP(ctx)
 }
 
 // references is the answer of a repository to what it has.
@@ -147,7 +184,7 @@ func (b *Backend) list(ctx context.Context) (*packp.AdvRefs, error) {
 	if b.url.Scheme == "file" {
 		return b.listFile()
 	}
-	r, err := b.open()
+	r, err := b.open(ctx)
 	if err != nil {
 		return nil, err
 	}

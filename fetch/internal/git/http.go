@@ -25,8 +25,8 @@ type httpRemote struct {
 	bodies []io.Closer
 }
 
-func (b *Backend) openHTTP() (remote, error) {
-	client, err := b.access.NewClient(b.url, access.Options{SendCredentials: true})
+func (b *Backend) openHTTP(ctx context.Context) (remote, error) {
+	client, err := b.access.Connect(ctx, b.url, b.options.Tokens)
 	if err != nil {
 		return nil, err
 	}
@@ -82,6 +82,9 @@ func (r *httpRemote) do(request *http.Request, contentType string) (*http.Respon
 		return nil, fault.FromRequest(err, r.backend.scrubber())
 	}
 	r.bodies = append(r.bodies, response.Body)
+	if response.StatusCode == http.StatusUnauthorized && r.backend.github {
+		r.backend.options.Tokens.Forget(r.backend.access)
+	}
 	if response.StatusCode != http.StatusOK {
 		return nil, fault.FromStatus(response.StatusCode, "the repository", r.client.Authenticated())
 	}

@@ -59,7 +59,7 @@ type record struct {
 
 // readPack reads the objects of a pack.
 func (b *Backend) readPack(ctx context.Context, stream io.Reader) (packed, error) {
-	limit := 2 * b.limits.ContentBytes
+	limit := 2 * b.options.Limits.ContentBytes
 	r := &packReader{
 		// Without the other methods of the stream the scanner does not try to seek.
 		scanner: packfile.NewScanner(struct{ io.Reader }{stream}),

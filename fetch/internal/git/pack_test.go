@@ -41,7 +41,7 @@ func packOf(t testing.TB, options ...string) (pack []byte, ids []string) {
 }
 
 func backendWith(limits backend.Limits) *Backend {
-	return &Backend{access: &access.Access{}, limits: limits}
+	return &Backend{access: &access.Access{}, options: Options{Limits: limits}}
 }
 
 func TestReadPack(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -30,8 +31,8 @@ const (
 // returned without asking.
 func (b *Backend) Resolve(ctx context.Context, ops backend.Ops) (string, error) {
 	ref := b.want.Ref
-	if b.pin != "" {
-		pinned, err := parsePin(b.pin)
+	if b.want.Pin != "" {
+		pinned, err := parsePin(b.want.Pin)
 		if err != nil || pinned.Hex != "" {
 			return pinned.String(), err
 		}
@@ -44,7 +45,13 @@ func (b *Backend) Resolve(ctx context.Context, ops backend.Ops) (string, error) 
 		}
 		return commit.String(), err
 	}
-	pick := func(refs references) (backend.Revision, error) { return b.pick(ctx, ops, refs, ref) }
+	return b.choose(ctx, ops, ref)
+}
+
+// choose picks from what the repository has now.
+func (b *Backend) choose(ctx context.Context, ops backend.Ops, ref corev1alpha1.GitRef) (string, error) {
+	skipped := map[string]bool{}
+	pick := func(refs references) (backend.Revision, error) { return b.pick(ops, refs, ref, skipped) }
 	answer, err := ops.Ask(ctx, b.ask(func(refs references) bool {
 		_, err := pick(refs)
 		return !errors.Is(err, fault.ErrNotFound)
@@ -52,11 +59,46 @@ func (b *Backend) Resolve(ctx context.Context, ops backend.Ops) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	revision, err := pick(answer.(references))
-	if err != nil {
-		return "", err
+	refs := answer.(references)
+	for {
+		revision, err := pick(refs)
+		if err != nil {
+			return "", err
+		}
+		if ref.Semver != "" && !b.leadsToCommit(ctx, ops, refs, revision) {
+			skipped[revision.Name] = true
+			continue
+		}
+		b.noticeMove(ctx, ops, ref, revision)
+		return revision.String(), nil
 	}
-	return revision.String(), nil
+}
+
+// leadsToCommit says whether a tag can be used. Where a server does not tell, as one that
+// can give the whole and not this, the fetch will.
+func (b *Backend) leadsToCommit(ctx context.Context, ops backend.Ops, refs references, r backend.Revision) bool {
+	kind, err := b.kindOf(ctx, ops, refs, r)
+	if err != nil {
+		klog.FromContext(ctx).V(1).Info("The server does not tell what a tag points to", "url", b.ShownURL(), "tag", r.Name, "reason", err.Error())
+		return true
+	}
+	if kind != plumbing.CommitObject {
+		klog.FromContext(ctx).Info("Skipping a tag that does not point to a commit", "url", b.ShownURL(), "tag", r.Name, "kind", kind.String())
+	}
+	return kind == plumbing.CommitObject
+}
+
+// noticeMove tells the operator of a tag that leads to another commit than before: it is a
+// new revision like any other, but tags are not expected to move.
+func (b *Backend) noticeMove(ctx context.Context, ops backend.Ops, ref corev1alpha1.GitRef, r backend.Revision) {
+	if ref.Tag == "" && ref.Semver == "" {
+		return
+	}
+	key := "tag/" + r.Name
+	if before, ok := ops.Recall(key); ok && before != r.Hex {
+		klog.FromContext(ctx).Info("A tag was moved to another commit", "url", b.ShownURL(), "tag", r.Name, "from", before, "to", r.Hex)
+	}
+	ops.Remember(key, r.Hex)
 }
 
 // parsePin reads what a Release can be pinned to: a revision, a commit id, or the name of a
@@ -76,13 +118,13 @@ func parsePin(pin string) (backend.Revision, error) {
 		return backend.Revision{Name: pin}, nil
 	}
 	if revision.Algorithm != "sha1" {
-		return backend.Revision{}, fault.New(fault.ErrInvalid, "%q: repositories with SHA-256 commit ids are not supported", pin)
+		return backend.Revision{}, errSHA256("the repository of " + strconv.Quote(pin))
 	}
 	return revision, nil
 }
 
 // pick chooses from the references that the repository has.
-func (b *Backend) pick(ctx context.Context, ops backend.Ops, refs references, ref corev1alpha1.GitRef) (backend.Revision, error) {
+func (b *Backend) pick(ops backend.Ops, refs references, ref corev1alpha1.GitRef, skipped map[string]bool) (backend.Revision, error) {
 	if len(refs.References) == 0 {
 		return backend.Revision{}, fault.New(fault.ErrNotFound, "the repository is empty")
 	}
@@ -92,7 +134,7 @@ func (b *Backend) pick(ctx context.Context, ops backend.Ops, refs references, re
 	case ref.Tag != "":
 		return refs.named(tags+ref.Tag, ref.Tag, "tag")
 	case ref.Semver != "":
-		return b.pickVersion(ctx, ops, refs, ref.Semver)
+		return b.pickVersion(ops, refs, ref.Semver, skipped)
 	case ref.Branch != "":
 		return refs.named(branches+ref.Branch, ref.Branch, "branch")
 	case refs.defaultBranch != "":
@@ -126,12 +168,54 @@ func (r references) commit(full string) (plumbing.Hash, bool) {
 	return id, ok
 }
 
-// noCommit remembers that an object is no commit. The list of references does not tell;
-// the first fetch does.
-func noCommit(id string) string { return "no-commit/" + id }
+// kindFact is the key of what an object is known to be. The list of references does not
+// tell; a fetch does.
+func kindFact(id string) string { return "kind/" + id }
 
-func (b *Backend) pickVersion(ctx context.Context, ops backend.Ops, refs references, wanted string) (backend.Revision, error) {
+// kindOf returns what a tag leads to. It is asked for once: objects do not change.
+func (b *Backend) kindOf(ctx context.Context, ops backend.Ops, refs references, r backend.Revision) (plumbing.ObjectType, error) {
+	id := plumbing.NewHash(r.Hex)
+	for full, tip := range refs.References {
+		if tip == id && strings.HasPrefix(full, branches) {
+			return plumbing.CommitObject, nil
+		}
+	}
+	if kind, ok := ops.Recall(kindFact(r.Hex)); ok {
+		return kind.(plumbing.ObjectType), nil
+	}
+	kind, err := ops.Ask(ctx, backend.Question{Key: kindFact(r.Hex), Ask: func(ctx context.Context, _ any) (backend.Answer, error) {
+		kind, err := b.lookAt(ctx, id)
+		return backend.Answer{Value: kind, Size: 200}, err
+	}})
+	if err != nil {
+		return plumbing.InvalidObject, err
+	}
+	return kind.(plumbing.ObjectType), nil
+}
+
+// lookAt fetches an object to see what it is, without what it holds where the server can
+// leave that out.
+func (b *Backend) lookAt(ctx context.Context, id plumbing.Hash) (plumbing.ObjectType, error) {
+	o, ok, err := object{}, false, error(nil)
+	if b.url.Scheme == "file" {
+		var f *fileObjects
+		if f, err = b.openFile(); err == nil {
+			o, ok, err = f.object(id)
+		}
+	} else {
+		var found packed
+		found, _, _, err = b.exactly(ctx, backend.Revision{Hex: id.String()}, only)
+		o, ok = found[id]
+	}
+	if err == nil && !ok {
+		err = fault.New(fault.ErrContent, "the repository lacks the object %s", id)
+	}
+	return o.kind, err
+}
+
+func (b *Backend) pickVersion(ops backend.Ops, refs references, wanted string, skipped map[string]bool) (backend.Revision, error) {
 	var candidates []versions.Candidate
+	var unusable []string
 	names := slices.Sorted(maps.Keys(refs.References))
 	for i, full := range names {
 		name, ok := strings.CutPrefix(full, tags)
@@ -140,13 +224,16 @@ func (b *Backend) pickVersion(ctx context.Context, ops backend.Ops, refs referen
 			continue
 		}
 		id, _ := refs.commit(full)
-		if _, known := ops.Recall(noCommit(id.String())); known {
-			klog.FromContext(ctx).V(1).Info("Skipping a tag that does not point to a commit", "tag", name)
+		if kind, known := ops.Recall(kindFact(id.String())); skipped[name] || known && kind != plumbing.CommitObject {
+			unusable = append(unusable, name)
 			continue
 		}
 		candidates = append(candidates, versions.Candidate{Name: name, Version: version, Index: i})
 	}
 	best, err := versions.PickRange(wanted, "the repository", candidates)
+	if err != nil && len(unusable) > 0 {
+		err = fault.Rewrite(err, err.Error()+"; not pointing to a commit: "+strings.Join(unusable[:min(5, len(unusable))], ", "))
+	}
 	if err != nil {
 		return backend.Revision{}, err
 	}

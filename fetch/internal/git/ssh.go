@@ -5,8 +5,11 @@ package git
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"io"
 	"net"
+	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 
@@ -29,7 +32,9 @@ type sshRemote struct {
 	errors  firstLine
 }
 
-func (b *Backend) openSSH() (remote, error) {
+func (b *Backend) openSSH() (remote, error) { return b.newSSH() }
+
+func (b *Backend) newSSH() (*sshRemote, error) {
 	address := b.url.Host
 	if b.url.Port() == "" {
 		address = net.JoinHostPort(b.url.Hostname(), "22")
@@ -55,9 +60,14 @@ func (r *sshRemote) close() {
 }
 
 func (r *sshRemote) advertise(ctx context.Context) (io.Reader, error) {
-	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.address)
+	return r.run(ctx, service+" "+quote(r.backend.path()))
+}
+
+// run logs in and runs a command, whose output it returns.
+func (r *sshRemote) run(ctx context.Context, command string) (io.Reader, error) {
+	connection, err := r.backend.access.Dial(ctx, r.address)
 	if err != nil {
-		return nil, fault.FromRequest(err, r.backend.scrubber())
+		return nil, err
 	}
 	// Neither the handshake nor the session knows contexts.
 	r.stop = context.AfterFunc(ctx, func() { _ = connection.Close() })
@@ -67,13 +77,13 @@ func (r *sshRemote) advertise(ctx context.Context) (io.Reader, error) {
 		return nil, r.login.Failed(ctx, err)
 	}
 	r.client = ssh.NewClient(c, channels, requests)
-	if err := r.start(); err != nil {
-		return nil, r.backend.broken(ctx, "the server does not run "+service, err)
+	if err := r.start(command); err != nil {
+		return nil, r.backend.broken(ctx, "the server does not run a command", err)
 	}
 	return r.spoken(ctx)
 }
 
-func (r *sshRemote) start() error {
+func (r *sshRemote) start(command string) error {
 	session, err := r.client.NewSession()
 	r.session = session
 	if err != nil {
@@ -86,7 +96,7 @@ func (r *sshRemote) start() error {
 	if r.stdout, err = session.StdoutPipe(); err != nil {
 		return err
 	}
-	return session.Start(service + " " + quote(r.backend.path()))
+	return session.Start(command)
 }
 
 // spoken returns the server's output, or its complaint when it has none.
@@ -111,6 +121,40 @@ func (r *sshRemote) upload(ctx context.Context, message []byte) (io.Reader, erro
 		return nil, r.backend.broken(ctx, "the server does not listen", err)
 	}
 	return r.stdout, nil
+}
+
+// authenticateLFS asks the server where its objects of Git LFS are, and for the header that
+// opens them there, as git-lfs does over ssh.
+func (b *Backend) authenticateLFS(ctx context.Context) (*url.URL, http.Header, error) {
+	r, err := b.newSSH()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer r.close()
+	stream, err := r.run(ctx, "git-lfs-authenticate "+quote(strings.TrimPrefix(b.path(), "/"))+" download")
+	if err != nil {
+		return nil, nil, err
+	}
+	var answer struct {
+		Href   string            `json:"href"`
+		Header map[string]string `json:"header"`
+	}
+	body, err := access.ReadAll(stream, -1, lfsAnswerBytes, "the answer of git-lfs-authenticate")
+	if err != nil || json.Unmarshal(body, &answer) != nil {
+		return nil, nil, fault.New(fault.ErrUnreachable, "the server's answer to git-lfs-authenticate cannot be read")
+	}
+	endpoint, err := parseLFSURL(answer.Href, "git-lfs-authenticate")
+	if err != nil {
+		return nil, nil, err
+	}
+	header := http.Header{}
+	for name, value := range answer.Header {
+		header.Set(name, value)
+	}
+	if endpoint.Scheme != "https" {
+		return nil, nil, fault.New(fault.ErrUnreachable, "git-lfs-authenticate leads to a server without TLS")
+	}
+	return endpoint, header, nil
 }
 
 // quote makes one word of text for the server's shell.

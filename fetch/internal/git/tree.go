@@ -102,7 +102,7 @@ func (r treeReader) entry(path, mode string, id plumbing.Hash) error {
 		}
 		return r.read(path+"/", id)
 	case modeSubmodule:
-		return r.builder.Dir(path)
+		return r.builder.Submodule(path, id.String())
 	}
 	data, err := r.get(path, id, plumbing.BlobObject)
 	if err != nil {

@@ -37,27 +37,54 @@ func (b *Backend) advertised(ctx context.Context, r remote) (*packp.AdvRefs, err
 	if err != nil {
 		return nil, err
 	}
-	adv := packp.NewAdvRefs()
-	err = adv.Decode(access.Limited(stream, int64(b.limits.References)*256, "the list of references"))
+	adv, beginning := packp.NewAdvRefs(), &beginning{}
+	err = adv.Decode(io.TeeReader(access.Limited(stream, int64(b.options.Limits.References)*256, "the list of references"), beginning))
 	var line *pktline.ErrorLine
 	switch {
 	case errors.Is(err, packp.ErrEmptyAdvRefs):
 		return packp.NewAdvRefs(), nil
 	case errors.As(err, &line):
 		return nil, fault.New(fault.ErrNotFound, "the server answered: %s", b.scrubber().Clean(line.Text))
+	case err != nil && bytes.Contains(beginning.text, []byte("object-format=sha256")):
+		return nil, errSHA256("the repository")
 	case err != nil:
 		return nil, b.broken(ctx, "the server's list of references cannot be read", err)
 	}
-	if len(adv.References) > b.limits.References {
-		return nil, fault.New(fault.ErrLimit, "the repository has more than %d references", b.limits.References)
+	if len(adv.References) > b.options.Limits.References {
+		return nil, fault.New(fault.ErrLimit, "the repository has more than %d references", b.options.Limits.References)
 	}
 	return adv, nil
 }
 
-// pack asks for commits and returns the stream of a pack with them and all they hold;
-// shallow leaves their history out.
-func (b *Backend) pack(ctx context.Context, r remote, adv *packp.AdvRefs, wants []plumbing.Hash, shallow bool) (io.Reader, error) {
-	request, err := newRequest(adv.Capabilities, wants, shallow)
+// beginning keeps the first bytes of a stream, where a server says what it can do.
+type beginning struct{ text []byte }
+
+func (b *beginning) Write(p []byte) (int, error) {
+	const enough = 4096
+	b.text = append(b.text, p[:min(len(p), enough-len(b.text))]...)
+	return len(p), nil
+}
+
+// errSHA256 is the error for ids that go-git cannot hold: it is built for one kind of them.
+func errSHA256(what string) error {
+	return fault.New(fault.ErrInvalid, "%s has SHA-256 commit ids, which are not supported", what)
+}
+
+// extent is how much is asked for of a commit.
+type extent int
+
+const (
+	// deep is with what it holds and its history.
+	deep extent = iota
+	// shallow is without its history.
+	shallow
+	// only is without either, where the server can leave out what it holds.
+	only
+)
+
+// pack asks for commits and returns the stream of a pack with them.
+func (b *Backend) pack(ctx context.Context, r remote, adv *packp.AdvRefs, wants []plumbing.Hash, e extent) (io.Reader, error) {
+	request, err := newRequest(adv.Capabilities, wants, e)
 	if err != nil {
 		return nil, fault.New(fault.ErrUnreachable, "the server's capabilities do not suffice: %s", b.scrubber().Clean(err.Error()))
 	}
@@ -71,7 +98,7 @@ func (b *Backend) pack(ctx context.Context, r remote, adv *packp.AdvRefs, wants 
 		return nil, err
 	}
 	response := packp.NewUploadPackResponse(request)
-	err = response.Decode(io.NopCloser(access.Limited(answer, b.limits.DownloadBytes, "the pack")))
+	err = response.Decode(io.NopCloser(access.Limited(answer, b.options.Limits.DownloadBytes, "the pack")))
 	var line *pktline.ErrorLine
 	switch {
 	case errors.As(err, &line):
@@ -90,7 +117,7 @@ func (b *Backend) pack(ctx context.Context, r remote, adv *packp.AdvRefs, wants 
 	return response, nil
 }
 
-func newRequest(offered *capability.List, wants []plumbing.Hash, shallow bool) (*packp.UploadPackRequest, error) {
+func newRequest(offered *capability.List, wants []plumbing.Hash, e extent) (*packp.UploadPackRequest, error) {
 	// Taken without multi_ack a clone fails at servers that insist on it; with it, the
 	// answer to a request without haves is the same.
 	request := packp.NewUploadPackRequestFromCapabilities(offered)
@@ -109,8 +136,14 @@ func newRequest(offered *capability.List, wants []plumbing.Hash, shallow bool) (
 			return nil, err
 		}
 	}
-	if shallow && offered.Supports(capability.Shallow) {
+	if e != deep && offered.Supports(capability.Shallow) {
 		request.Depth = packp.DepthCommits(1)
+	}
+	if e == only && offered.Supports(capability.Filter) {
+		request.Filter = packp.FilterTreeDepth(0)
+		if err := request.Capabilities.Set(capability.Filter); err != nil {
+			return nil, err
+		}
 	}
 	return request, request.Validate()
 }

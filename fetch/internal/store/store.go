@@ -60,6 +60,17 @@ func (s *Store) Get(key string) *tree.Tree {
 	return nil
 }
 
+// Content returns the content of a file of a kept tree by its digest, nil when there is
+// none. Whoever asks has to know otherwise that it may be given to its user.
+func (s *Store) Content(sum [sha256.Size]byte) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b, ok := s.blobs[sum]; ok {
+		return b.content
+	}
+	return nil
+}
+
 // Put keeps a tree that nobody else reads yet.
 func (s *Store) Put(key string, t *tree.Tree) {
 	s.mu.Lock()

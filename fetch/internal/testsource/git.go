@@ -6,6 +6,7 @@ package testsource
 
 import (
 	"encoding/pem"
+	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -30,9 +31,15 @@ type GitRepository struct {
 // NewGitRepository makes an empty repository whose default branch is main.
 func NewGitRepository(t testing.TB, root, name string) *GitRepository {
 	t.Helper()
+	return NewGitRepositoryOf(t, root, name, "sha1")
+}
+
+// NewGitRepositoryOf makes one whose ids are of a format, sha1 or sha256.
+func NewGitRepositoryOf(t testing.TB, root, name, format string) *GitRepository {
+	t.Helper()
 	r := &GitRepository{t: t, Root: root, Name: name, work: t.TempDir()}
-	r.Git("init", "--quiet", "--initial-branch=main", ".")
-	run(t, root, "git", "init", "--quiet", "--bare", "--initial-branch=main", r.Path())
+	r.Git("init", "--quiet", "--initial-branch=main", "--object-format="+format, ".")
+	run(t, root, "git", "init", "--quiet", "--bare", "--initial-branch=main", "--object-format="+format, r.Path())
 	r.Git("remote", "add", "origin", r.Path())
 	return r
 }
@@ -81,6 +88,59 @@ func (r *GitRepository) Commit(files map[string]string) string {
 	r.Git("commit", "--quiet", "--allow-empty", "--message", "change")
 	r.Push()
 	return r.Git("rev-parse", "HEAD")
+}
+
+// Submodule puts a submodule into the index: a commit at a path, and its entry in the file
+// .gitmodules unless the url is empty.
+func (r *GitRepository) Submodule(path, url, commit string, more ...string) {
+	r.t.Helper()
+	r.Git("update-index", "--add", "--cacheinfo", "160000,"+commit+","+path)
+	if url == "" {
+		return
+	}
+	entry := "[submodule \"" + path + "\"]\n\tpath = " + path + "\n\turl = " + url + "\n"
+	for _, line := range more {
+		entry += "\t" + line + "\n"
+	}
+	old, err := os.ReadFile(r.Work(".gitmodules"))
+	if err != nil && !os.IsNotExist(err) {
+		r.t.Fatal(err)
+	}
+	r.Write(map[string]string{".gitmodules": string(old) + entry})
+	r.Git("add", ".gitmodules")
+}
+
+// CommitIndex commits what is in the index, pushes it and returns the commit's id. Unlike
+// Commit it leaves submodules alone, which have no files in the work tree.
+func (r *GitRepository) CommitIndex() string {
+	r.t.Helper()
+	r.Git("commit", "--quiet", "--allow-empty", "--message", "change")
+	r.Push()
+	return r.Git("rev-parse", "HEAD")
+}
+
+// Import makes commits of one file each on main of the bare repository, fast and without
+// the work tree.
+func (r *GitRepository) Import(write func(commit func(name string, content []byte))) {
+	r.t.Helper()
+	cmd := exec.Command("git", "-c", "core.compression=0", "-c", "pack.compression=0", "fast-import", "--quiet", "--depth=0")
+	cmd.Dir = r.Path()
+	stdin, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	write(func(name string, content []byte) {
+		fmt.Fprintf(stdin, "commit refs/heads/main\ncommitter Test <test@example.test> 1760000000 +0000\ndata 6\nchange\nM 644 inline %s\ndata %d\n", name, len(content))
+		_, _ = stdin.Write(content)
+		_, _ = io.WriteString(stdin, "\n")
+	})
+	_ = stdin.Close()
+	if err := cmd.Wait(); err != nil {
+		r.t.Fatal(err)
+	}
 }
 
 // Push makes the branches, tags and pull requests of the bare repository equal to the work
@@ -173,18 +233,27 @@ func BasicAuth(user, password string) func(*http.Request) bool {
 	}
 }
 
-// ServeGit serves the repositories below root with git's own HTTP backend.
-func ServeGit(t testing.TB, root string, tls bool) (*httptest.Server, *Recorder) {
+// ServeGit serves the repositories below root with git's own HTTP backend, and what others
+// want to serve before it: each says whether it did.
+func ServeGit(t testing.TB, root string, tls bool, others ...func(http.ResponseWriter, *http.Request) bool) (*httptest.Server, *Recorder) {
 	t.Helper()
 	recorder := &Recorder{}
-	handler := recorder.Wrap(&cgi.Handler{
+	git := &cgi.Handler{
 		Path:   filepath.Join(run(t, root, "git", "--exec-path"), "git-http-backend"),
 		Dir:    root,
 		Stderr: io.Discard,
 		Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
 			// The repositories may belong to another user than the one who runs the tests.
 			"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"},
-	})
+	}
+	handler := recorder.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, other := range others {
+			if other(w, r) {
+				return
+			}
+		}
+		git.ServeHTTP(w, r)
+	}))
 	server := httptest.NewUnstartedServer(handler)
 	if tls {
 		server.StartTLS()

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"encoding/pem"
 	"errors"
+	"io"
 	"net"
 	"os/exec"
 	"strings"
@@ -21,6 +22,9 @@ type SSHServer struct {
 	Address string
 	// Client is the private key that may log in, in PEM form.
 	Client []byte
+	// LFS answers git-lfs-authenticate for the path of a repository; nil does not know the
+	// command.
+	LFS func(path string) string
 	// Connections counts those that clients made.
 	Connections atomic.Int32
 }
@@ -69,13 +73,13 @@ func ServeSSH(t testing.TB, root string, hostKeys ...ssh.Signer) *SSHServer {
 				return
 			}
 			server.Connections.Add(1)
-			go serveConnection(connection, config, root)
+			go server.serveConnection(connection, config, root)
 		}
 	}()
 	return server
 }
 
-func serveConnection(connection net.Conn, config *ssh.ServerConfig, root string) {
+func (s *SSHServer) serveConnection(connection net.Conn, config *ssh.ServerConfig, root string) {
 	defer connection.Close()
 	_, channels, requests, err := ssh.NewServerConn(connection, config)
 	if err != nil {
@@ -87,11 +91,11 @@ func serveConnection(connection net.Conn, config *ssh.ServerConfig, root string)
 		if err != nil {
 			return
 		}
-		go serveSession(channel, requests, root)
+		go s.serveSession(channel, requests, root)
 	}
 }
 
-func serveSession(channel ssh.Channel, requests <-chan *ssh.Request, root string) {
+func (s *SSHServer) serveSession(channel ssh.Channel, requests <-chan *ssh.Request, root string) {
 	defer channel.Close()
 	for request := range requests {
 		_ = request.Reply(request.Type == "exec", nil)
@@ -100,6 +104,11 @@ func serveSession(channel ssh.Channel, requests <-chan *ssh.Request, root string
 		}
 		var payload struct{ Command string }
 		_ = ssh.Unmarshal(request.Payload, &payload)
+		if path, ok := strings.CutPrefix(payload.Command, "git-lfs-authenticate '"); ok && s.LFS != nil {
+			_, _ = io.WriteString(channel, s.LFS(strings.TrimSuffix(path, "' download")))
+			_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{0}))
+			return
+		}
 		path := strings.Trim(strings.TrimPrefix(payload.Command, "git-upload-pack "), "'/")
 		cmd := exec.Command("git", "-c", "safe.directory=*", "upload-pack", path)
 		cmd.Dir, cmd.Stdout, cmd.Stderr = root, channel, channel.Stderr()

@@ -47,9 +47,16 @@ func (b *Builder) Dir(path string) error {
 	return err
 }
 
+// Submodule adds a directory for the content of another repository's commit. Until it is
+// filled it is an empty one.
+func (b *Builder) Submodule(path, commit string) error {
+	return b.add(path, &node{kind: kindDir, sum: sumEntries(nil), commit: commit, parts: true})
+}
+
 // File adds a file. The content belongs to the tree from now on.
 func (b *Builder) File(path string, content []byte, executable bool) error {
 	n := &node{kind: kindFile, data: content, sum: sha256.Sum256(content), pointer: isPointer(content)}
+	n.parts = n.pointer
 	if executable {
 		n.kind = kindExecutable
 	}
@@ -150,14 +157,22 @@ func (d *draft) build() *node {
 		n.children = append(n.children, child{name: name, node: c.build()})
 	}
 	slices.SortFunc(n.children, func(a, b child) int { return strings.Compare(a.name, b.name) })
+	n.sumUp()
+	return n
+}
+
+// sumUp sets what a directory knows of its children.
+func (n *node) sumUp() {
+	n.count, n.links, n.parts, n.lacks = 0, false, n.commit != "", n.missing != nil
 	entries := make([]entry, 0, len(n.children))
 	for _, c := range n.children {
 		entries = append(entries, entry{kind: c.node.kind, name: c.name, sum: c.node.sum})
 		n.links = n.links || c.node.links
+		n.parts = n.parts || c.node.parts
+		n.lacks = n.lacks || c.node.lacks
 		n.count += 1 + c.node.count
 	}
 	n.sum = sumEntries(entries)
-	return n
 }
 
 // isPointer recognises the file that Git LFS leaves in place of content, as its

@@ -4,6 +4,7 @@ package tree
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"io/fs"
 	"path"
@@ -52,11 +53,11 @@ func (v view) Open(name string) (fs.File, error) {
 		return nil, err
 	}
 	info := infoOf(path.Base(name), at.node)
+	if err := unreadable("read", name, at.node); err != nil {
+		return absent{info: info, err: err}, nil
+	}
 	if at.node.kind == kindDir {
 		return &directory{info: info, entries: list(at, passed)}, nil
-	}
-	if at.node.pointer {
-		return pointerFile{info: info, err: pointerError("read", name)}, nil
 	}
 	return file{Reader: bytes.NewReader(at.node.data), info: info}, nil
 }
@@ -79,8 +80,8 @@ func (v view) ReadFile(name string) ([]byte, error) {
 	if at.node.kind == kindDir {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: errIsDir}
 	}
-	if at.node.pointer {
-		return nil, pointerError("read", name)
+	if err := unreadable("read", name, at.node); err != nil {
+		return nil, err
 	}
 	// Never nil, as from a disk.
 	return append([]byte{}, at.node.data...), nil
@@ -95,6 +96,9 @@ func (v view) ReadDir(name string) ([]fs.DirEntry, error) {
 	if at.node.kind != kindDir {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errNotDir}
 	}
+	if err := unreadable("readdir", name, at.node); err != nil {
+		return nil, err
+	}
 	return list(at, passed), nil
 }
 
@@ -107,9 +111,20 @@ const (
 	errNotDir textError = "is not a directory"
 )
 
-func pointerError(op, name string) error {
-	return &fs.PathError{Op: op, Path: name, Err: fault.New(fault.ErrContent,
-		"the file is a Git LFS pointer: its content is not in the repository, and Git LFS is not supported")}
+// unreadable returns why a place has no content, nil when it has.
+func unreadable(op, name string, n *node) error {
+	switch {
+	case n.missing != nil:
+		// For who reads it, that something is missing is a fault of the content.
+		text := n.missing.Error()
+		if n.pointer {
+			text = "the file is a Git LFS pointer, whose content is missing: " + text
+		}
+		return &fs.PathError{Op: op, Path: name, Err: fault.Rewrite(errors.Join(fault.ErrContent, n.missing), text)}
+	case n.pointer:
+		return &fs.PathError{Op: op, Path: name, Err: fault.New(fault.ErrContent, "the file is a Git LFS pointer, whose content is not fetched here")}
+	}
+	return nil
 }
 
 func list(at *place, passed []*node) []fs.DirEntry {
@@ -176,15 +191,16 @@ func (f file) WriteTo(w io.Writer) (int64, error) {
 	return io.Copy(w, struct{ io.Reader }{f.Reader})
 }
 
-// pointerFile can be opened and described, not read.
-type pointerFile struct {
+// absent can be opened and described, not read.
+type absent struct {
 	info info
 	err  error
 }
 
-func (f pointerFile) Stat() (fs.FileInfo, error) { return f.info, nil }
-func (f pointerFile) Read([]byte) (int, error)   { return 0, f.err }
-func (f pointerFile) Close() error               { return nil }
+func (f absent) Stat() (fs.FileInfo, error)         { return f.info, nil }
+func (f absent) Read([]byte) (int, error)           { return 0, f.err }
+func (f absent) ReadDir(int) ([]fs.DirEntry, error) { return nil, f.err }
+func (f absent) Close() error                       { return nil }
 
 type directory struct {
 	info    info

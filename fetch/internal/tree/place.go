@@ -3,6 +3,7 @@
 package tree
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -46,16 +47,22 @@ func (p *place) path() string {
 	return p.up.path() + "/" + p.name
 }
 
-func (p *place) enter(name string) *place {
-	if n := p.node.child(name); n != nil {
-		return &place{up: p, name: name, node: n}
+// enter returns the place below a directory. The error is fs.ErrNotExist, or the reason why
+// the content of the directory is missing.
+func (p *place) enter(name string) (*place, error) {
+	if p.node.missing != nil {
+		return nil, p.node.missing
 	}
-	return nil
+	if n := p.node.child(name); n != nil {
+		return &place{up: p, name: name, node: n}, nil
+	}
+	return nil, fs.ErrNotExist
 }
 
 // lookup follows name from the root, through links, and returns the place together with
 // the nodes that were passed on the way, one for each element of the name. The error for a
 // name that does not exist is fs.ErrNotExist; a link that cannot be followed is LinkError.
+// What lies in a missing submodule has the error of that.
 func (t *Tree) lookup(name string) (*place, []*node, error) {
 	at := &place{node: t.root}
 	passed := []*node{t.root}
@@ -64,11 +71,10 @@ func (t *Tree) lookup(name string) (*place, []*node, error) {
 	}
 	hops := 0
 	for element := range strings.SplitSeq(name, "/") {
-		next := at.enter(element)
-		if next == nil {
-			return nil, nil, fs.ErrNotExist
+		next, err := at.enter(element)
+		if err == nil {
+			next, err = next.follow(&hops)
 		}
-		next, err := next.follow(&hops)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -102,11 +108,13 @@ func (p *place) follow(hops *int) (*place, error) {
 			}
 			continue
 		}
-		next := at.enter(element)
-		if next == nil {
+		next, err := at.enter(element)
+		if errors.Is(err, fs.ErrNotExist) {
 			return nil, failed("leads to nothing")
 		}
-		var err error
+		if err != nil {
+			return nil, err
+		}
 		if at, err = next.follow(hops); err != nil {
 			return nil, err
 		}

@@ -42,6 +42,14 @@ type node struct {
 	count int
 	// pointer says that the file is a Git LFS pointer, not the content it stands for.
 	pointer bool
+	// commit is set for a submodule whose content is not here.
+	commit string
+	// missing is why the content of a pointer or submodule is not here, nil when nobody
+	// has looked for it.
+	missing error
+	// parts says that there is a pointer or submodule at or below this place, lacks that
+	// one is missing.
+	parts, lacks bool
 }
 
 type child struct {

@@ -366,3 +366,23 @@ func TestStaleLabel(t *testing.T) {
 	g.Expect(whole.Stale(t.Context(), stored)).To(BeTrue(), "it was labelled for another number")
 	g.Expect(stored).To(Equal(before), "what is shared is not changed")
 }
+
+func TestFaultsOfMetadataAndSpecAreToldTogether(t *testing.T) {
+	g := NewWithT(t)
+	s, err := scheme.New()
+	g.Expect(err).NotTo(HaveOccurred())
+	strategy := NewStrategy(testKind(), s)
+	given := &corev1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "team", Name: "Edge", GenerateName: "EDGE-", Labels: map[string]string{"a b": "c"}, Finalizers: []string{"mine", "example.com/ours", "orphan"},
+	}}
+	given.Spec.QPS = -1
+	var fields []string
+	for _, fault := range strategy.Validate(t.Context(), given) {
+		fields = append(fields, fault.Field)
+	}
+	g.Expect(fields).To(ContainElements("metadata.name", "metadata.generateName", "metadata.labels", "spec.qps"))
+
+	warned := strategy.WarningsOnCreate(t.Context(), given)
+	g.Expect(warned).To(ConsistOf(HavePrefix(`metadata.finalizers: "mine"`), "careful"))
+	g.Expect(strategy.WarningsOnUpdate(t.Context(), given, given)).To(BeEmpty(), "it was there before")
+}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"kumodo.io/convoy/apiserver/internal/shardlabel"
+	"kumodo.io/convoy/apiserver/internal/validation"
 )
 
 // Strategy is how the objects of a kind are created, updated and deleted.
@@ -51,12 +52,14 @@ func (s Strategy[P]) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 
 // Validate checks a new object.
 func (s Strategy[P]) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
-	return s.kind.Validate(ctx, obj.(P))
+	created := obj.(P)
+	return append(validation.ObjectMeta(created, !s.kind.ClusterScoped), s.kind.Validate(ctx, created)...)
 }
 
 // WarningsOnCreate tells of what is legal but suspicious.
 func (s Strategy[P]) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
-	return s.warnings(obj.(P))
+	created := obj.(P)
+	return append(validation.FinalizerWarnings(created, nil), s.warnings(created)...)
 }
 
 // PrepareForUpdate keeps the status and raises the generation with a changed spec. Kind and
@@ -86,10 +89,12 @@ func (s Strategy[P]) ValidateUpdate(ctx context.Context, obj, old runtime.Object
 
 // WarningsOnUpdate tells a client that changes the spec of what is legal but suspicious.
 func (s Strategy[P]) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
-	if s.kind.Parts.SameSpec(obj.(P), old.(P)) {
-		return nil
+	updated, stored := obj.(P), old.(P)
+	warnings := validation.FinalizerWarnings(updated, stored.GetFinalizers())
+	if s.kind.Parts.SameSpec(updated, stored) {
+		return warnings
 	}
-	return s.warnings(obj.(P))
+	return append(warnings, s.warnings(updated)...)
 }
 
 // GetResetFields names the fields that a client's write does not reach.

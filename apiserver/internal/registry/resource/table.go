@@ -40,7 +40,7 @@ type Table[P Object] struct {
 // ConvertToTable prints an object or a list.
 func (t Table[P]) ConvertToTable(_ context.Context, object runtime.Object, options runtime.Object) (*metav1.Table, error) {
 	now := t.Clock.Now()
-	table := &metav1.Table{}
+	table := &metav1.Table{Rows: []metav1.TableRow{}} // a list, also when it is empty
 	add := func(obj runtime.Object) error {
 		item, ok := obj.(P)
 		if !ok {

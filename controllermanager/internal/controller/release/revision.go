@@ -27,7 +27,7 @@ func (c *Controller) findRevision(ctx context.Context, s *scope) outcome {
 	if ended := c.findSource(s); ended.kind != proceeds {
 		return ended
 	}
-	s.want = fetch.Want{Namespace: s.key.Namespace, Source: s.source, Content: s.release.Spec.Source, MaxAge: maxAge(s)}
+	s.want = fetch.Want{Namespace: s.key.Namespace, Source: s.source, Content: s.release.Spec.Source, MaxAge: maxAge(s), Since: s.request.at()}
 	if pin := s.release.Spec.Pin; pin != nil {
 		s.want.Revision = pin.Revision
 	}

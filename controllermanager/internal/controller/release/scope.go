@@ -170,17 +170,20 @@ func (r request) mark() string {
 	return r.plain + "/" + r.force
 }
 
-// age is how long ago the newest part of the request was made; ok is false when there is
-// none, or none with a time.
-func (r request) age(now time.Time) (age time.Duration, ok bool) {
+// at is when the newest part of the request was made, the zero time when there is none or
+// it has no time.
+func (r request) at() time.Time {
+	var newest time.Time
 	for _, value := range []string{r.plain, r.force} {
-		at, err := time.Parse(time.RFC3339Nano, value)
-		if err != nil {
-			continue
-		}
-		if since := max(now.Sub(at), 0); !ok || since < age {
-			age, ok = since, true
+		if at, err := time.Parse(time.RFC3339Nano, value); err == nil && at.After(newest) {
+			newest = at
 		}
 	}
-	return age, ok
+	return newest
+}
+
+// age is how long ago that was; ok is false when it is not known.
+func (r request) age(now time.Time) (age time.Duration, ok bool) {
+	at := r.at()
+	return max(now.Sub(at), 0), !at.IsZero()
 }

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fetch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"kumodo.io/convoy/fetch/internal/fault"
+	"kumodo.io/convoy/fetch/internal/git"
+	"kumodo.io/convoy/fetch/internal/tree"
+)
+
+const (
+	// maxSubmodules bounds the submodules of one commit, nested ones included.
+	maxSubmodules = 100
+	// maxNesting bounds how deep submodules lie in one another.
+	maxNesting = 8
+)
+
+// whole returns the content of a commit with what the repository keeps elsewhere:
+// submodules, and objects of Git LFS. What of it cannot be had is missing, and an error for
+// who reads it; a missing submodule at the target's path is an error here.
+func (c *Coordinator) whole(ctx context.Context, t *target, key string, base *tree.Tree, d demand) (*tree.Tree, error) {
+	repository, ok := t.backend.(*git.Backend)
+	if !ok {
+		return base, nil
+	}
+	plan := repository.Plan(base, t.path)
+	if plan == nil {
+		return base, nil
+	}
+	content, err := c.content(ctx, t, key+"/whole/"+plan.Digest(), d, func(ctx context.Context, ops *operation) (*tree.Tree, error) {
+		a := assembly{coordinator: c, demand: d}
+		content, err := a.assemble(ctx, ops, part{target: t, repository: repository, base: base, plan: plan})
+		ops.unusable = isContent(err)
+		return content, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return content, content.Unavailable(t.path)
+}
+
+// assembly puts the content of one commit together.
+type assembly struct {
+	coordinator *Coordinator
+	demand      demand
+	submodules  int
+}
+
+// part is a repository in an assembly: the one that is wanted, or a submodule.
+type part struct {
+	target     *target
+	repository *git.Backend
+	base       *tree.Tree
+	plan       *git.Plan
+	depth      int
+}
+
+func (a *assembly) assemble(ctx context.Context, ops *operation, p part) (*tree.Tree, error) {
+	fillings := a.objects(ctx, ops, p)
+	if p.plan.Submodules {
+		submodules, err := p.repository.Submodules(p.base)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range submodules {
+			if s.Unwanted {
+				continue
+			}
+			if a.submodules++; a.submodules > maxSubmodules {
+				return nil, fault.New(ErrLimit, "the content has more than %d submodules", maxSubmodules)
+			}
+			content, err := a.submodule(ctx, p.target, s, p.depth+1)
+			if err != nil && (ctx.Err() != nil || fatal(err)) {
+				return nil, err
+			}
+			fillings[s.Path] = tree.Filling{Tree: content, Err: err}
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, fault.FromRequest(ctx.Err(), nil)
+	}
+	return p.base.With(a.coordinator.options.Limits, fillings)
+}
+
+// tooMuch is an error that ends an assembly instead of leaving a gap in it.
+type tooMuch struct{ error }
+
+func (e tooMuch) Unwrap() error { return e.error }
+
+func fatal(err error) bool {
+	var e tooMuch
+	return errors.As(err, &e)
+}
+
+// submodule returns the content of a submodule, with its own parts.
+func (a *assembly) submodule(ctx context.Context, within *target, s git.Submodule, depth int) (*tree.Tree, error) {
+	named := func(err error) error {
+		where := fmt.Sprintf("the submodule %q", s.Path)
+		if s.URL != "" {
+			where += " (" + s.URL + ")"
+		}
+		return fault.Rewrite(err, where+": "+err.Error())
+	}
+	if s.Err != nil {
+		return nil, named(s.Err)
+	}
+	if depth > maxNesting {
+		return nil, tooMuch{named(fault.New(ErrLimit, "submodules lie in one another more than %d deep", maxNesting))}
+	}
+	c := a.coordinator
+	t := &target{kind: "GitRepository", name: s.Path, url: s.URL, timeout: within.timeout, path: ".", access: s.Access, backend: s.Backend, host: s.Backend.HostKey()}
+	if err := t.identify(s.Backend.Identity()...); err != nil {
+		return nil, err
+	}
+	revision := "sha1:" + s.Commit
+	base, err := c.content(ctx, t, t.identity+"/"+revision, a.demand, c.bring(t, revision))
+	if err != nil {
+		return nil, named(err)
+	}
+	plan := s.Backend.Plan(base, ".")
+	if plan == nil {
+		return base, nil
+	}
+	content, err := a.assemble(ctx, c.operation(t, a.demand), part{target: t, repository: s.Backend, base: base, plan: plan, depth: depth})
+	if err != nil {
+		if fatal(err) || isLimit(err) {
+			return nil, tooMuch{named(err)}
+		}
+		return nil, named(err)
+	}
+	return content, nil
+}
+
+func isLimit(err error) bool { return errors.Is(err, ErrLimit) }
+
+// objects returns the contents that pointers of a repository stand for.
+func (a *assembly) objects(ctx context.Context, ops *operation, p part) map[string]tree.Filling {
+	fillings := map[string]tree.Filling{}
+	for path, err := range p.plan.Refused {
+		fillings[path] = tree.Filling{Err: err}
+	}
+	had := map[git.LFSObject]git.Download{}
+	var wanted []git.LFSObject
+	for _, o := range p.plan.Objects {
+		if _, ok := had[o]; ok || slices.Contains(wanted, o) {
+			continue
+		}
+		if content := a.known(ops, o); content != nil {
+			had[o] = git.Download{Content: content}
+			continue
+		}
+		wanted = append(wanted, o)
+	}
+	slices.SortFunc(wanted, func(x, y git.LFSObject) int { return cmp.Compare(x.OID, y.OID) })
+	if len(wanted) > 0 {
+		a.coordinator.counters.fetches.Add(1)
+		for o, d := range p.repository.Download(ctx, ops, p.base, wanted) {
+			had[o] = d
+			if d.Err == nil {
+				ops.Remember(factOf(o), o.Size)
+			}
+		}
+	}
+	for path, o := range p.plan.Objects {
+		d := had[o]
+		fillings[path] = tree.Filling{File: d.Content, Sum: o.Sum(), Err: d.Err}
+	}
+	return fillings
+}
+
+// known returns an object that this source gave before, if its content is still kept. That
+// another source's content has the digest is no reason to hand it out: a pointer is easily
+// made up.
+func (a *assembly) known(ops *operation, o git.LFSObject) []byte {
+	if size, ok := ops.Recall(factOf(o)); !ok || size != o.Size {
+		return nil
+	}
+	return a.coordinator.store.Content(o.Sum())
+}
+
+func factOf(o git.LFSObject) string { return "lfs/" + o.OID }
