@@ -26,14 +26,14 @@ func ObjectMeta(meta metav1.Object, namespaced bool) field.ErrorList {
 	return apivalidation.ValidateObjectMetaAccessor(meta, namespaced, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
 }
 
-// FinalizerWarnings tells of new finalizers without a domain, which anybody may use for
-// something else.
+// FinalizerWarnings tells of new finalizers without a domain, in the words that clients know
+// from custom resources.
 func FinalizerWarnings(meta metav1.Object, old []string) []string {
 	var warnings []string
 	for _, name := range meta.GetFinalizers() {
 		standard := name == metav1.FinalizerOrphanDependents || name == metav1.FinalizerDeleteDependents
 		if !strings.Contains(name, "/") && !standard && !slices.Contains(old, name) {
-			warnings = append(warnings, fmt.Sprintf("metadata.finalizers: %q: prefer a name with a domain, such as example.com/name, which no one else uses", name))
+			warnings = append(warnings, fmt.Sprintf("metadata.finalizers: %q: prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers", name))
 		}
 	}
 	return warnings

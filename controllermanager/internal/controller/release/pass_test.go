@@ -12,6 +12,8 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/clusterconn"
@@ -324,17 +326,49 @@ func TestFailedPrune(t *testing.T) {
 	w.Expect(w.inventory().Spec.Entries).To(HaveLen(2))
 }
 
-func TestConflictsAndLostWritesLoseNothing(t *testing.T) {
+func TestLostWritesLoseNothing(t *testing.T) {
 	w := newWorld(t, newRelease())
 	w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1"))
-	w.host.fail["update releases/status"] = apierrors.NewConflict(releaseResource, "app", nil)
+	w.host.fail["update releases/status"] = apierrors.NewServiceUnavailable("lost")
 	w.sync()
 	_, err := w.Reconcile(context.Background(), key)
-	w.Expect(apierrors.IsConflict(err)).To(BeTrue())
+	w.Expect(apierrors.IsServiceUnavailable(err)).To(BeTrue())
 	w.target.takeCalls()
 	w.pass()
 	w.Expect(w.target.takeCalls()).To(BeEmpty(), "the inventory knows what was applied")
 	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("True Applied"))
+}
+
+// What was applied is on record, though the spec and the observer's condition were written
+// while it was.
+func TestStatusGoesOnTopOfWhatOthersWrote(t *testing.T) {
+	w := newWorld(t, newRelease())
+	w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1"))
+	inSync := metav1.Condition{Type: corev1alpha1.ConditionInSync, Status: metav1.ConditionTrue, Reason: corev1alpha1.ReasonInSync}
+	w.target.onApply = func() {
+		w.set("app", []metav1.Condition{inSync})
+		w.change(func(r *corev1alpha1.Release) { r.Spec.Wave = 7 })
+	}
+	w.sync()
+	_, err := w.Reconcile(t.Context(), key)
+	w.Expect(err).NotTo(HaveOccurred())
+	status := w.release().Status
+	w.Expect(status.History).To(HaveLen(1))
+	w.Expect(status.ObservedGeneration).To(BeEquivalentTo(1), "it speaks of the spec that was applied")
+	w.Expect(meta.FindStatusCondition(status.Conditions, corev1alpha1.ConditionInSync)).To(HaveValue(HaveField("Reason", corev1alpha1.ReasonInSync)))
+	w.Expect(w.release().Spec.Wave).To(BeEquivalentTo(7))
+}
+
+// Who writes into what a pass went by has it made again.
+func TestStatusDoesNotGoOnTopOfAnotherStatus(t *testing.T) {
+	w := newWorld(t, newRelease())
+	w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1"))
+	w.target.onApply = func() {
+		w.set("app", nil, func(r *corev1alpha1.Release) { r.Status.Lifecycle = &corev1alpha1.LifecycleStatus{} })
+	}
+	w.sync()
+	_, err := w.Reconcile(t.Context(), key)
+	w.Expect(apierrors.IsConflict(err)).To(BeTrue())
 }
 
 func TestStaleCachesRepeatNothing(t *testing.T) {
@@ -404,17 +438,17 @@ func TestSuspended(t *testing.T) {
 	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply a"}))
 }
 
-// TestFailureThatCouldNotBeToldIsTriedAgain: a status that somebody else wrote meanwhile
-// must not swallow a failure, with no retry due least of all.
+// TestFailureThatCouldNotBeToldIsTriedAgain: a status that could not be written must not
+// swallow a failure, with no retry due least of all.
 func TestFailureThatCouldNotBeToldIsTriedAgain(t *testing.T) {
 	limit := int32(0)
 	w := newWorld(t, newRelease(func(r *corev1alpha1.Release) { r.Spec.Sync.Retry = &corev1alpha1.RetrySpec{Limit: &limit} }))
 	w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1"))
 	w.target.failures["a"] = errors.New("no")
-	w.host.fail["update releases/status"] = apierrors.NewConflict(releaseResource, "web", errors.New("written meanwhile"))
+	w.host.fail["update releases/status"] = apierrors.NewServiceUnavailable("lost")
 	w.sync()
 	_, err := w.Reconcile(t.Context(), key)
-	w.Expect(apierrors.IsConflict(err)).To(BeTrue())
+	w.Expect(apierrors.IsServiceUnavailable(err)).To(BeTrue())
 
 	w.pass()
 	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("False ApplyFailed"))
