@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package store keeps renders in an object store, for rollbacks and for other processes.
+// Package location opens one by its URL.
 //
-// It only ever adds: a render is stored under its Release and its digest,
-// <namespace>/<name>/<hex digits>.json.zst, and what is there is never written again, so
-// two writers at once do no harm. Content is compressed, encrypted when there are age
-// recipients, and checked against its digest when it is read. Renders that hold Secrets are
-// not stored in clear unless that is asked for.
+// A render is stored under its installation, its Release and its digest, and what is there
+// is never written again, so two writers at once do no harm. Content is compressed,
+// encrypted when there are age recipients, and checked against its digest when it is read.
+// Renders that hold Secrets are not stored in clear unless that is asked for.
 //
-// It does not know which renders are still needed; nothing is deleted here.
+// The keys, below the prefix of the place:
+//
+//	<installation>/<namespace>/<release>/<64 hex digits>.json.zst    a render
+//	<installation>/<namespace>/<release>/<64 hex digits>.index.json  what it is, in clear
+//	<installation>/<namespace>/<release>/<64 hex digits>.unneeded    since when nobody names it
+//
+// Put and Get know the key and list nothing. Walk, Index and Retain list: they are for
+// retention and for people. The store does not know by itself which renders are needed:
+// Retain is told.
 package store

@@ -13,15 +13,19 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// largest is the most that a stored render may take when it is decompressed.
+// largest is the most that a render may take as JSON.
 const largest = 512 << 20
+
+// largestStored is the most that a render may take as it is stored: what does not compress
+// gets larger by little, and has a head.
+func largestStored(largest int64) int64 { return largest + largest>>6 + 64<<10 }
 
 // encrypted is how an age file begins.
 var encrypted = []byte("age-encryption.org/")
 
 // encode gives the bytes of a record: JSON, compressed, then encrypted when there are
-// recipients.
-func encode(r Record, recipients []age.Recipient) ([]byte, error) {
+// recipients. largest is the most that it may take as JSON.
+func encode(r Record, recipients []age.Recipient, largest int64) ([]byte, error) {
 	stored, err := toRecord(r)
 	if err != nil {
 		return nil, err
@@ -29,6 +33,9 @@ func encode(r Record, recipients []age.Recipient) ([]byte, error) {
 	text, err := json.Marshal(stored)
 	if err != nil {
 		return nil, err
+	}
+	if int64(len(text)) > largest {
+		return nil, fmt.Errorf("it has %d bytes as JSON, %d are the most: %w", len(text), largest, ErrTooLarge)
 	}
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
@@ -53,19 +60,22 @@ func encode(r Record, recipients []age.Recipient) ([]byte, error) {
 }
 
 // decode reads what encode wrote, encrypted or not.
-func decode(content []byte, identities []age.Identity) (Record, error) {
+func decode(content []byte, identities []age.Identity, largest int64) (Record, error) {
 	if bytes.HasPrefix(content, encrypted) {
 		var err error
 		if content, err = decrypt(content, identities); err != nil {
 			return Record{}, err
 		}
 	}
-	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(largest))
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(largest)))
 	if err != nil {
 		return Record{}, err
 	}
 	defer decoder.Close()
 	text, err := decoder.DecodeAll(content, nil)
+	if errors.Is(err, zstd.ErrDecoderSizeExceeded) {
+		return Record{}, ErrTooLarge
+	}
 	if err != nil {
 		return Record{}, fmt.Errorf("decompressing: %w: %w", err, ErrCorrupt)
 	}

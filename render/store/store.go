@@ -7,21 +7,16 @@ import (
 	"errors"
 	"fmt"
 
-	"filippo.io/age"
-	"gocloud.dev/blob"
-	"gocloud.dev/gcerrors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"kumodo.io/convoy/render"
-	"kumodo.io/convoy/render/internal/digest"
 )
 
 var (
 	// ErrNotFound says that a render is not in the store.
 	ErrNotFound = errors.New("not in the render store")
 	// ErrCorrupt says that what is stored is not what was stored.
-	ErrCorrupt = errors.New("corrupt in the render store")
+	ErrCorrupt = errors.New("corrupt in the render store: restore this object, or delete it")
 	// ErrNoIdentity says that a stored render is encrypted, and not for any of the identities.
 	ErrNoIdentity = errors.New("encrypted for another identity")
 	// ErrPlaintextSecrets says that a render holds Secrets and there is no recipient to
@@ -29,19 +24,11 @@ var (
 	ErrPlaintextSecrets = errors.New("the render holds Secrets and the render store has no age recipients to encrypt it for")
 	// ErrReadOnly says that the store was opened for reading.
 	ErrReadOnly = errors.New("the render store is opened for reading only")
+	// ErrTooLarge says that a render is too large to be read again.
+	ErrTooLarge = errors.New("too large for the render store")
+	// ErrUnavailable says that the place of the store failed, refused or did not answer.
+	ErrUnavailable = errors.New("the render store cannot be used")
 )
-
-// Options configure a Store.
-type Options struct {
-	// Recipients are whom new renders are encrypted for; without any they are stored in clear.
-	Recipients []age.Recipient
-	// Identities decrypt stored renders.
-	Identities []age.Identity
-	// AllowPlaintextSecrets stores renders with Secrets although there are no Recipients.
-	AllowPlaintextSecrets bool
-	// ReadOnly refuses to store.
-	ReadOnly bool
-}
 
 // Record is a stored render.
 type Record struct {
@@ -54,81 +41,77 @@ type Record struct {
 	Result *render.Result
 }
 
-// Store is an open store, for use by many goroutines.
-type Store struct {
-	bucket  *blob.Bucket
-	options Options
-}
-
-// Close lets go of the store.
-func (s *Store) Close() error { return s.bucket.Close() }
-
-// Put stores a render. When it is stored already, nothing is written. Errors:
-// ErrPlaintextSecrets, ErrReadOnly, and those of the object store.
+// Put stores a render. When it is stored already, it stays as it is, and counts as needed
+// from now on. Errors: ErrPlaintextSecrets, ErrReadOnly, ErrTooLarge, ErrUnavailable. After
+// any of them the render may be stored or not, and Put may be repeated.
 func (s *Store) Put(ctx context.Context, record Record) error {
 	if s.options.ReadOnly {
 		return ErrReadOnly
 	}
-	key, err := keyOf(record.Namespace, record.Name, record.Result.Digest)
+	key, err := s.keyOf(record.Namespace, record.Name, record.Result.Digest)
 	if err != nil {
 		return err
 	}
 	if len(s.options.Recipients) == 0 && !s.options.AllowPlaintextSecrets && holdsSecrets(record.Result) {
 		return ErrPlaintextSecrets
 	}
-	there, err := s.bucket.Exists(ctx, key)
+	there, err := s.claim(ctx, key)
 	if err != nil {
-		return fmt.Errorf("looking for render %s: %w", key, err)
+		return err
 	}
-	if there {
-		return nil
+	if !there {
+		content, err := encode(record, s.options.Recipients, s.largest)
+		if err != nil {
+			return fmt.Errorf("encoding render %s: %w", key, err)
+		}
+		if err := s.create(ctx, key+suffixRender, content); err != nil {
+			return err
+		}
 	}
-	content, err := encode(record, s.options.Recipients)
+	entry, err := encodeEntry(record)
 	if err != nil {
-		return fmt.Errorf("encoding render %s: %w", key, err)
+		return fmt.Errorf("encoding the index entry of render %s: %w", key, err)
 	}
-	if err := s.bucket.WriteAll(ctx, key, content, nil); err != nil {
-		return fmt.Errorf("storing render %s: %w", key, err)
+	return s.create(ctx, key+suffixEntry, entry)
+}
+
+// claim tells whether a render is there, and if so, takes it as needed.
+func (s *Store) claim(ctx context.Context, key string) (there bool, err error) {
+	s.removal.RLock()
+	defer s.removal.RUnlock()
+	there, err = s.exists(ctx, key+suffixRender)
+	if err != nil || !there {
+		return false, err
 	}
-	return nil
+	marked, err := s.exists(ctx, key+suffixUnneeded)
+	if err != nil || !marked {
+		return true, err
+	}
+	return true, s.delete(ctx, key+suffixUnneeded)
 }
 
 // Get gives a stored render by its digest. Errors: ErrNotFound, ErrCorrupt, ErrNoIdentity,
-// and those of the object store.
+// ErrTooLarge, ErrUnavailable.
 func (s *Store) Get(ctx context.Context, namespace, name, digest string) (Record, error) {
-	key, err := keyOf(namespace, name, digest)
+	key, err := s.keyOf(namespace, name, digest)
 	if err != nil {
 		return Record{}, err
 	}
-	content, err := s.bucket.ReadAll(ctx, key)
-	if gcerrors.Code(err) == gcerrors.NotFound {
-		return Record{}, fmt.Errorf("render %s of Release %s/%s: %w", digest, namespace, name, ErrNotFound)
+	content, err := s.read(ctx, key+suffixRender)
+	if errors.Is(err, errMissing) {
+		return Record{}, fmt.Errorf("render %s of Release %s/%s: %w %s", digest, namespace, name, ErrNotFound, s.place.Name)
 	}
 	if err != nil {
-		return Record{}, fmt.Errorf("reading render %s: %w", key, err)
+		return Record{}, err
 	}
-	record, err := decode(content, s.options.Identities)
+	record, err := decode(content, s.options.Identities, s.largest)
 	if err == nil {
 		err = verify(record, namespace, name, digest)
 	}
 	if err != nil {
-		return Record{}, fmt.Errorf("render %s: %w", key, err)
+		return Record{}, fmt.Errorf("render %s in %s: %w", key+suffixRender, s.place.Name, err)
 	}
 	return record, nil
-}
-
-// keyOf gives the place of a render in the store.
-func keyOf(namespace, name, renderDigest string) (string, error) {
-	for _, part := range []string{namespace, name} {
-		if problems := validation.IsDNS1123Subdomain(part); len(problems) > 0 {
-			return "", fmt.Errorf("%q is not the name of a Release or namespace", part)
-		}
-	}
-	digits, ok := digest.Hex(renderDigest)
-	if !ok {
-		return "", fmt.Errorf("render %q of Release %s/%s: the digest is not sha256 and 64 hex digits: %w", renderDigest, namespace, name, ErrNotFound)
-	}
-	return namespace + "/" + name + "/" + digits + ".json.zst", nil
 }
 
 // verify compares a record with what it was asked for as.

@@ -4,59 +4,72 @@ package store_test
 
 import (
 	"bytes"
+	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"filippo.io/age"
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"gocloud.dev/blob"
+	"gocloud.dev/blob/fileblob"
+	"gocloud.dev/blob/memblob"
 
-	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
-	"kumodo.io/convoy/render"
 	"kumodo.io/convoy/render/store"
+	"kumodo.io/convoy/render/store/internal/storetest"
 )
 
-const canary = "hunter2-canary"
+var (
+	object = storetest.Object
+	record = storetest.Record
+)
 
-func object(t *testing.T, kind, name string, fields map[string]any) render.Object {
-	t.Helper()
-	o := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": name, "namespace": "ns"},
-	}}
-	for key, value := range fields {
-		o.Object[key] = value
+// directory opens a directory as package location does.
+func directory(dir string) storetest.Opener {
+	return func(t *testing.T, o store.Options) *store.Store {
+		t.Helper()
+		bucket, err := fileblob.OpenBucket(dir, &fileblob.Options{
+			CreateDir: !o.ReadOnly, DirFileMode: 0o700, NoTempDir: true, Metadata: fileblob.MetadataDontWrite,
+		})
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		s := store.New(store.Place{Bucket: bucket, Name: "file://" + dir}, o)
+		t.Cleanup(func() { _ = s.Close() })
+		return s
 	}
-	return render.Object{Object: o, Stage: -1, Origin: "a.yaml", Keep: true}
-}
-
-func record(t *testing.T, objects ...render.Object) store.Record {
-	t.Helper()
-	result := &render.Result{
-		Inputs: "sha256:inputs", Objects: objects,
-		Hooks: []render.Hook{{
-			Name: "h", On: corev1alpha1.HookPreSync, Weight: -3, Timeout: time.Minute, Object: object(t, "Pod", "h", nil),
-			DeletePolicy: []corev1alpha1.HookDeletePolicy{corev1alpha1.HookDeleteSucceeded}, FailurePolicy: corev1alpha1.HookFailureIgnore,
-		}},
-		OtherHooks:       []render.Hook{{Name: "o", On: corev1alpha1.HookPostSync, When: render.OnUpgrade, Object: object(t, "Pod", "o", nil)}},
-		NonDeterministic: []corev1alpha1.ObjectKey{{Version: "v1", Kind: "ConfigMap", Namespace: "ns", Name: "a"}},
-	}
-	var err error
-	result.Digest, err = result.ComputeDigest()
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	return store.Record{Namespace: "team", Name: "web", UID: "u", Revision: "main@sha1:0", Result: result}
 }
 
 func open(t *testing.T, dir string, o store.Options) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), "file://"+filepath.ToSlash(dir), o)
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { _ = s.Close() })
-	return s
+	return directory(dir)(t, o)
+}
+
+func TestConformance(t *testing.T) {
+	t.Run("directory", func(t *testing.T) {
+		storetest.Conform(t, func(t *testing.T) storetest.Opener { return directory(t.TempDir()) })
+	})
+	t.Run("memory", func(t *testing.T) {
+		storetest.Conform(t, func(t *testing.T) storetest.Opener {
+			bucket := memblob.OpenBucket(nil)
+			t.Cleanup(func() { _ = bucket.Close() })
+			return func(_ *testing.T, o store.Options) *store.Store {
+				return store.New(store.Place{Bucket: bucket, Name: "mem://"}, o)
+			}
+		})
+	})
+	t.Run("prefix", func(t *testing.T) {
+		storetest.Conform(t, func(t *testing.T) storetest.Opener {
+			bucket := memblob.OpenBucket(nil)
+			t.Cleanup(func() { _ = bucket.Close() })
+			NewWithT(t).Expect(bucket.WriteAll(t.Context(), "mine/team/web/stranger", nil, nil)).To(Succeed())
+			below := blob.PrefixedBucket(bucket, "some/prefix/")
+			return func(_ *testing.T, o store.Options) *store.Store {
+				return store.New(store.Place{Bucket: below, Name: "mem://some/prefix"}, o)
+			}
+		})
+	})
 }
 
 func files(t *testing.T, dir string) map[string][]byte {
@@ -77,161 +90,197 @@ func files(t *testing.T, dir string) map[string][]byte {
 	return found
 }
 
-func TestWhatIsPutIsGot(t *testing.T) {
+// The keys are what other tools and other versions find renders by: they must not change.
+func TestKeys(t *testing.T) {
 	identity, err := age.GenerateX25519Identity()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	secret := map[string]any{"stringData": map[string]any{"password": canary}}
-	numbers := map[string]any{"spec": map[string]any{"id": int64(9007199254740993), "ratio": 0.5, "list": []any{nil, true}}}
 	tests := []struct {
 		name    string
 		options store.Options
-		given   []render.Object
+		below   string
 	}{
-		{"in clear", store.Options{}, []render.Object{object(t, "ConfigMap", "a", numbers)}},
-		{"in clear, as asked for", store.Options{AllowPlaintextSecrets: true}, []render.Object{object(t, "Secret", "a", secret)}},
-		{"encrypted", store.Options{Recipients: []age.Recipient{identity.Recipient()}, Identities: []age.Identity{identity}},
-			[]render.Object{object(t, "Secret", "a", secret), object(t, "ConfigMap", "b", numbers)}},
-		{"empty", store.Options{}, nil},
+		{"in clear", store.Options{}, "team/web/"},
+		{"of an installation", store.Options{Installation: "a b_1.c-d"}, "a%20b_1.c-d/team/web/"},
+		{"encrypted", store.Options{Installation: "..", Recipients: []age.Recipient{identity.Recipient()}}, "%2E%2E/team/web/"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			g := NewWithT(t)
 			dir := filepath.Join(t.TempDir(), "made", "by", "open")
-			put := record(t, test.given...)
-			g.Expect(open(t, dir, test.options).Put(t.Context(), put)).To(Succeed())
-			got, err := open(t, dir, store.Options{ReadOnly: true, Identities: test.options.Identities}).Get(t.Context(), "team", "web", put.Result.Digest)
-			g.Expect(err).NotTo(HaveOccurred())
-			for i := range got.Result.Objects {
-				g.Expect(got.Result.Objects[i].Digest).To(HavePrefix("sha256:"))
-				got.Result.Objects[i].Digest = ""
+			put := record(t, object("ConfigMap", "a", nil))
+			s := open(t, dir, test.options)
+			g.Expect(s.Put(t.Context(), put)).To(Succeed())
+			for kept, err := range s.Walk(t.Context()) {
+				g.Expect(err).NotTo(HaveOccurred())
+				_, err = s.Retain(t.Context(), kept, func(string) bool { return false }, time.Now())
+				g.Expect(err).NotTo(HaveOccurred())
 			}
-			got.Result.Hooks[0].Object.Digest, got.Result.OtherHooks[0].Object.Digest = "", ""
-			g.Expect(got).To(Equal(put))
-
+			key := below(t, dir, test.below) + strings.TrimPrefix(put.Result.Digest, "sha256:")
 			stored := files(t, dir)
-			name := "team/web/" + strings.TrimPrefix(put.Result.Digest, "sha256:") + ".json.zst"
-			g.Expect(stored).To(HaveLen(1))
-			g.Expect(stored).To(HaveKey(name))
-			g.Expect(bytes.HasPrefix(stored[name], []byte("age-encryption.org/"))).To(Equal(len(test.options.Recipients) > 0))
-			info, err := os.Stat(filepath.Join(dir, "team"))
+			g.Expect(stored).To(HaveLen(3))
+			g.Expect(stored).To(HaveKey(key + ".json.zst"))
+			g.Expect(stored).To(HaveKey(key + ".unneeded"))
+			g.Expect(string(stored[key+".index.json"])).To(Equal(`{"schema":"convoy.kumodo.io/render-index/1","namespace":"team","name":"web","uid":"u",` +
+				`"digest":"` + put.Result.Digest + `","revision":"main@sha1:0","objects":1}`))
+			g.Expect(bytes.HasPrefix(stored[key+".json.zst"], []byte("age-encryption.org/"))).To(Equal(len(test.options.Recipients) > 0))
+			info, err := os.Stat(dir)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(info.Mode().Perm()).To(Equal(os.FileMode(0o700)))
 		})
 	}
 }
 
+// below gives the names that a directory gives to keys.
+func below(t *testing.T, dir, prefix string) string {
+	t.Helper()
+	for name := range files(t, dir) {
+		if first, _, _ := strings.Cut(name, "/"); strings.Contains(first, "__0x25__") {
+			return strings.Replace(prefix, "%", "__0x25__", 2)
+		}
+	}
+	return prefix
+}
+
 func TestPutRefuses(t *testing.T) {
 	g := NewWithT(t)
 	dir := t.TempDir()
-	withSecret := record(t, object(t, "Secret", "a", nil))
-	inHook := record(t, object(t, "ConfigMap", "a", nil))
-	inHook.Result.Hooks[0].Object = object(t, "Secret", "h", nil)
-	g.Expect(open(t, dir, store.Options{}).Put(t.Context(), withSecret)).To(MatchError(store.ErrPlaintextSecrets))
+	inHook := record(t, object("ConfigMap", "a", nil))
+	inHook.Result.Hooks[0].Object = object("Secret", "h", nil)
 	g.Expect(open(t, dir, store.Options{}).Put(t.Context(), inHook)).To(MatchError(store.ErrPlaintextSecrets))
-	g.Expect(open(t, dir, store.Options{ReadOnly: true}).Put(t.Context(), record(t))).To(MatchError(store.ErrReadOnly))
 	outside := record(t)
 	outside.Name = "../../web"
 	g.Expect(open(t, dir, store.Options{}).Put(t.Context(), outside)).To(MatchError(ContainSubstring("is not the name of a Release")))
 	g.Expect(files(t, dir)).To(BeEmpty())
-}
-
-func TestPutWritesOnce(t *testing.T) {
-	g := NewWithT(t)
-	dir := t.TempDir()
-	r := record(t, object(t, "ConfigMap", "a", nil))
-	var wait sync.WaitGroup
-	errs := make([]error, 8)
-	for i := range errs {
-		wait.Go(func() { errs[i] = open(t, dir, store.Options{}).Put(t.Context(), r) })
-	}
-	wait.Wait()
-	g.Expect(errs).To(HaveEach(BeNil()))
-	before := files(t, dir)
-	g.Expect(before).To(HaveLen(1))
-
-	other := r
-	other.Revision = "later"
-	g.Expect(open(t, dir, store.Options{}).Put(t.Context(), other)).To(Succeed())
-	g.Expect(files(t, dir)).To(Equal(before))
+	asked := open(t, dir, store.Options{AllowPlaintextSecrets: true})
+	g.Expect(asked.Put(t.Context(), record(t, object("Secret", "a", nil)))).To(Succeed())
 }
 
 func TestGetRefuses(t *testing.T) {
-	g := NewWithT(t)
 	identity, err := age.GenerateX25519Identity()
-	g.Expect(err).NotTo(HaveOccurred())
-	stranger, err := age.GenerateX25519Identity()
-	g.Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	encrypted := store.Options{Recipients: []age.Recipient{identity.Recipient()}}
-	digestOfPut := record(t, object(t, "ConfigMap", "a", nil)).Result.Digest
+	digestOfPut := record(t, object("ConfigMap", "a", nil)).Result.Digest
 	otherDigest := "sha256:" + strings.Repeat("0", 64)
 	place := func(dir, digest string) string {
 		return filepath.Join(dir, "team", "web", strings.TrimPrefix(digest, "sha256:")+".json.zst")
 	}
+	change := func(g Gomega, file string, at int) {
+		content, err := os.ReadFile(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		content[(at+len(content))%len(content)] ^= 1
+		g.Expect(os.WriteFile(file, content, 0o600)).To(Succeed())
+	}
 	tests := []struct {
-		name       string
-		write      store.Options
-		identities []age.Identity
-		tamper     func(g Gomega, dir string)
-		digest     string
-		want       error
+		name   string
+		write  store.Options
+		tamper func(g Gomega, dir string)
+		digest string
+		want   error
 	}{
-		{"nothing there", store.Options{}, nil, nil, otherDigest, store.ErrNotFound},
-		{"no digest", store.Options{}, nil, nil, "../../etc/passwd", store.ErrNotFound},
-		{"cut", store.Options{}, nil, func(g Gomega, dir string) {
+		{"no digest", store.Options{}, nil, "../../etc/passwd", store.ErrNotFound},
+		{"cut", store.Options{}, func(g Gomega, dir string) {
 			g.Expect(os.Truncate(place(dir, digestOfPut), 20)).To(Succeed())
 		}, digestOfPut, store.ErrCorrupt},
-		{"another render under this digest", store.Options{}, nil, func(g Gomega, dir string) {
+		{"emptied", store.Options{}, func(g Gomega, dir string) {
+			g.Expect(os.Truncate(place(dir, digestOfPut), 0)).To(Succeed())
+		}, digestOfPut, store.ErrCorrupt},
+		{"another render under this digest", store.Options{}, func(g Gomega, dir string) {
 			g.Expect(os.Rename(place(dir, digestOfPut), place(dir, otherDigest))).To(Succeed())
 		}, otherDigest, store.ErrCorrupt},
-		{"a changed byte", encrypted, []age.Identity{identity}, func(g Gomega, dir string) {
-			content, err := os.ReadFile(place(dir, digestOfPut))
-			g.Expect(err).NotTo(HaveOccurred())
-			content[len(content)-1] ^= 1
-			g.Expect(os.WriteFile(place(dir, digestOfPut), content, 0o600)).To(Succeed())
-		}, digestOfPut, store.ErrCorrupt},
-		{"for another identity", encrypted, []age.Identity{stranger}, nil, digestOfPut, store.ErrNoIdentity},
-		{"without identity", encrypted, nil, nil, digestOfPut, store.ErrNoIdentity},
+		{"a changed byte", store.Options{}, func(g Gomega, dir string) { change(g, place(dir, digestOfPut), 40) }, digestOfPut, store.ErrCorrupt},
+		{"a changed byte, encrypted", encrypted, func(g Gomega, dir string) { change(g, place(dir, digestOfPut), -1) }, digestOfPut, store.ErrCorrupt},
+		{"larger than can be", store.Options{}, func(g Gomega, dir string) {
+			g.Expect(os.Truncate(place(dir, digestOfPut), 1<<40)).To(Succeed()) // sparse
+		}, digestOfPut, store.ErrTooLarge},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			g := NewWithT(t)
 			dir := t.TempDir()
-			g.Expect(open(t, dir, test.write).Put(t.Context(), record(t, object(t, "ConfigMap", "a", nil)))).To(Succeed())
+			g.Expect(open(t, dir, test.write).Put(t.Context(), record(t, object("ConfigMap", "a", nil)))).To(Succeed())
 			if test.tamper != nil {
 				test.tamper(g, dir)
 			}
-			_, err := open(t, dir, store.Options{Identities: test.identities}).Get(t.Context(), "team", "web", test.digest)
+			_, err := open(t, dir, store.Options{Identities: []age.Identity{identity}}).Get(t.Context(), "team", "web", test.digest)
 			g.Expect(err).To(MatchError(test.want))
-			g.Expect(err.Error()).To(ContainSubstring("render "))
+			g.Expect(err.Error()).To(ContainSubstring(strings.TrimPrefix(test.digest, "sha256:")))
 		})
 	}
 }
 
-func TestOpen(t *testing.T) {
-	dir := filepath.ToSlash(t.TempDir())
+// What is not of a render store is nobody's business, whatever it is called.
+func TestRetentionLeavesStrangersAlone(t *testing.T) {
+	g := NewWithT(t)
+	dir := t.TempDir()
+	strangers := []string{
+		"README", "team/web/README", "team/web/" + strings.Repeat("0", 64), "team/web/" + strings.Repeat("0", 64) + ".json.zst.1.tmp",
+		"team/web/" + strings.Repeat("Z", 64) + ".json.zst", "a/team/web/" + strings.Repeat("0", 64) + ".json.zst", "UPPER/web/" + strings.Repeat("0", 64) + ".json.zst",
+	}
+	for _, name := range strangers {
+		g.Expect(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700)).To(Succeed())
+		g.Expect(os.WriteFile(filepath.Join(dir, name), nil, 0o600)).To(Succeed())
+	}
+	g.Expect(storetest.Stored(t, open(t, dir, store.Options{}))).To(BeEmpty())
+}
+
+// What a process left that died while it removed a render is removed later.
+func TestRetentionGoesOn(t *testing.T) {
+	g := NewWithT(t)
+	dir := t.TempDir()
+	s := open(t, dir, store.Options{})
+	r := record(t, object("ConfigMap", "a", nil))
+	g.Expect(s.Put(t.Context(), r)).To(Succeed())
+	soon := time.Now().Add(time.Hour)
+	pass := func() {
+		for name, renders := range storetest.Stored(t, s) {
+			_, err := s.Retain(t.Context(), store.Kept{Namespace: "team", Name: strings.TrimPrefix(name, "team/"), Renders: renders},
+				func(string) bool { return false }, soon)
+			g.Expect(err).NotTo(HaveOccurred())
+		}
+	}
+	pass()
+	g.Expect(os.Remove(filepath.Join(dir, "team", "web", strings.TrimPrefix(r.Result.Digest, "sha256:")+".json.zst"))).To(Succeed())
+	pass()
+	g.Expect(files(t, dir)).To(BeEmpty())
+}
+
+func TestAStopIsNoFaultOfTheStore(t *testing.T) {
+	g := NewWithT(t)
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	err := open(t, t.TempDir(), store.Options{}).Put(ctx, record(t))
+	g.Expect(err).To(MatchError(context.Canceled))
+	g.Expect(err).NotTo(MatchError(store.ErrUnavailable))
+}
+
+func TestParseRecipients(t *testing.T) {
+	classic, err := age.GenerateX25519Identity()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	quantum, err := age.GenerateHybridIdentity()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	tests := []struct {
-		name, url string
-		options   store.Options
-		want      string
+		name  string
+		given []string
+		want  string
 	}{
-		{"memory", "mem://", store.Options{}, ""},
-		{"directory", "file://" + dir + "/new", store.Options{}, ""},
-		{"directory to read that is not there", "file://" + dir + "/none", store.Options{ReadOnly: true}, "opening the render store"},
-		{"relative directory", "file://renders", store.Options{}, "must be file:// and an absolute path"},
-		{"other scheme", "s3://key:" + canary + "@bucket", store.Options{}, `render stores of the scheme "s3" are not built yet; supported are file:///an/absolute/path and mem://`},
-		{"no URL", "file://%zz" + canary, store.Options{}, "cannot be parsed"},
+		{"none", nil, ""},
+		{"one", []string{classic.Recipient().String()}, ""},
+		{"one for later", []string{quantum.Recipient().String()}, ""},
+		{"both", []string{classic.Recipient().String(), quantum.Recipient().String()}, "cannot be used together"},
+		{"a private key", []string{classic.Recipient().String(), classic.String()}, "key 2 of 2 is no age public key"},
+		{"nothing", []string{""}, "key 1 of 1 is no age public key"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			g := NewWithT(t)
-			s, err := store.Open(t.Context(), test.url, test.options)
+			got, err := store.ParseRecipients(test.given...)
 			if test.want == "" {
 				g.Expect(err).NotTo(HaveOccurred())
-				g.Expect(s.Close()).To(Succeed())
+				g.Expect(got).To(HaveLen(len(test.given)))
 				return
 			}
 			g.Expect(err).To(MatchError(ContainSubstring(test.want)))
-			g.Expect(err.Error()).NotTo(ContainSubstring(canary))
+			g.Expect(err.Error()).NotTo(ContainSubstring("SECRET-KEY"))
 		})
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 
-	"filippo.io/age"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -16,6 +15,7 @@ import (
 	"kumodo.io/convoy/controllermanager/internal/options"
 	"kumodo.io/convoy/internal/process"
 	"kumodo.io/convoy/render/store"
+	"kumodo.io/convoy/render/store/location"
 )
 
 // component is the name of the process to servers, leaseComponent that of its Leases.
@@ -56,28 +56,24 @@ func (c *Config) Complete(ctx context.Context) (*CompletedConfig, error) {
 	if completed.installation, err = process.Installation(ctx, c.kube, c.options.Process.Installation); err != nil {
 		return nil, err
 	}
-	completed.store, err = openStore(ctx, c.options.RenderStore)
+	completed.store, err = openStore(ctx, c.options.RenderStore, completed.installation)
 	return completed, err
 }
 
 // openStore gives nil when there is no store.
-func openStore(ctx context.Context, o *options.RenderStore) (*store.Store, error) {
+func openStore(ctx context.Context, o *options.RenderStore, installation string) (*store.Store, error) {
 	if o.URL == "" {
 		return nil, nil
 	}
-	settings := store.Options{AllowPlaintextSecrets: o.AllowPlaintextSecrets}
-	for _, recipient := range o.Recipients {
-		parsed, err := age.ParseX25519Recipient(recipient)
-		if err != nil {
-			return nil, fmt.Errorf("--render-store-recipient: %w", err)
-		}
-		settings.Recipients = append(settings.Recipients, parsed)
-	}
+	settings := store.Options{Installation: installation, AllowPlaintextSecrets: o.AllowPlaintextSecrets}
 	var err error
+	if settings.Recipients, err = store.ParseRecipients(o.Recipients...); err != nil {
+		return nil, fmt.Errorf("--render-store-recipient: %w", err)
+	}
 	if settings.Identities, err = store.ReadIdentities(o.IdentityFiles...); err != nil {
 		return nil, fmt.Errorf("--render-store-identity-file: %w", err)
 	}
-	opened, err := store.Open(ctx, o.URL, settings)
+	opened, err := location.Open(ctx, o.URL, settings)
 	if err != nil {
 		return nil, fmt.Errorf("--render-store-url: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
@@ -16,6 +17,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/client/clientset/versioned/scheme"
 	"kumodo.io/convoy/clusterconn"
 	"kumodo.io/convoy/controllermanager/internal/controller/cluster"
@@ -24,6 +26,7 @@ import (
 	"kumodo.io/convoy/controllermanager/internal/controller/ociregistry"
 	"kumodo.io/convoy/controllermanager/internal/controller/release"
 	"kumodo.io/convoy/controllermanager/internal/controller/source"
+	"kumodo.io/convoy/controllermanager/internal/retention"
 	"kumodo.io/convoy/controllermanager/internal/sources"
 	"kumodo.io/convoy/fetch"
 	"kumodo.io/convoy/internal/controller/base"
@@ -160,14 +163,31 @@ func (m *Manager) work(ctx context.Context) error {
 	}
 	m.synced.Store(true)
 	m.shards.Subscribe(m.ownershipChanged(ctx))
-	err := process.RunAll(ctx, m.config.options.Process.GracePeriod,
+	err := process.RunAll(ctx, m.config.options.Process.GracePeriod, append(m.retention(),
 		process.Runnable{Name: "sharding", Run: m.shards.Run},
 		process.Runnable{Name: "clusters", Run: m.clusters.Run},
 		process.Runnable{Name: "releases", Run: m.releases.Run},
 		process.Runnable{Name: "gitrepositories", Run: m.gitRepositories.Run},
 		process.Runnable{Name: "helmregistries", Run: m.helmRegistries.Run},
 		process.Runnable{Name: "ociregistries", Run: m.ociRegistries.Run},
-	)
+	)...)
 	m.informers.factory.Shutdown()
 	return err
+}
+
+// retention gives what looks through the render store, if there is one and renders in it do
+// not stay for ever.
+func (m *Manager) retention() []process.Runnable {
+	grace := m.config.options.RenderStore.Retention
+	if m.config.store == nil || grace == 0 {
+		return nil
+	}
+	keeper := retention.New(retention.Config{
+		Store: m.config.store, Releases: m.informers.releases.GetStore(), Grace: grace, Clock: clock.RealClock{},
+		Owned: m.ownsCachedRelease, OwnsGone: func() bool { return m.shards.Owns(0) },
+		Live: func(ctx context.Context, namespace, name string) (*corev1alpha1.Release, error) {
+			return m.config.convoy.CoreV1alpha1().Releases(namespace).Get(ctx, name, metav1.GetOptions{})
+		},
+	})
+	return []process.Runnable{{Name: "retention", Run: keeper.Run}}
 }

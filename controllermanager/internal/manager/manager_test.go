@@ -107,6 +107,9 @@ func TestOpenStore(t *testing.T) {
 		{"no store", options.RenderStore{}, ""},
 		{"a store", options.RenderStore{URL: "file://" + dir + "/renders", Recipients: []string{identity.Recipient().String()}, IdentityFiles: []string{file}}, ""},
 		{"a bad recipient", options.RenderStore{URL: "mem://", Recipients: []string{"age1"}}, "--render-store-recipient"},
+		{"a private key as recipient", options.RenderStore{URL: "mem://", Recipients: []string{"AGE-SECRET-KEY-canary"}}, "--render-store-recipient"},
+		{"an object store", options.RenderStore{URL: "s3://bucket/prefix?region=eu-central-1"}, ""},
+		{"credentials in the URL", options.RenderStore{URL: "s3://key:canary@bucket"}, "--render-store-url"},
 		{"no such file", options.RenderStore{URL: "mem://", IdentityFiles: []string{filepath.Join(dir, "none")}}, "--render-store-identity-file"},
 		{"a file without identities", options.RenderStore{URL: "mem://", IdentityFiles: []string{broken}}, "holds no age identities"},
 		{"an unknown scheme", options.RenderStore{URL: "ftp://x"}, "--render-store-url"},
@@ -114,7 +117,7 @@ func TestOpenStore(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
-			_, err := openStore(t.Context(), &tt.given)
+			_, err := openStore(t.Context(), &tt.given, "here")
 			if tt.want == "" {
 				g.Expect(err).NotTo(HaveOccurred())
 				return

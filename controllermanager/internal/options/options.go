@@ -24,7 +24,7 @@ func New() *Options {
 	return &Options{
 		Process:     process.NewOptions(),
 		Fetch:       NewFetch(),
-		RenderStore: &RenderStore{},
+		RenderStore: NewRenderStore(),
 		Apply:       NewApply(),
 	}
 }

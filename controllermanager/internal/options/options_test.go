@@ -23,6 +23,8 @@ func TestOptions(t *testing.T) {
 		{"a limit below 0", []string{"--cluster-concurrency=-1"}, "--cluster-concurrency"},
 		{"a recipient without a store", []string{"--render-store-recipient=age1x", "--render-store-identity-file=/i"}, "--render-store-url"},
 		{"a recipient without an identity", []string{"--render-store-url=file:///r", "--render-store-recipient=age1x"}, "--render-store-identity-file"},
+		{"renders stay for ever", []string{"--render-store-url=s3://b", "--render-store-retention=0"}, ""},
+		{"renders go too soon", []string{"--render-store-retention=1h"}, "--render-store-retention: 1h0m0s is less than 24h0m0s"},
 		{"a flag of the process", []string{"--shards=0"}, "--shards"},
 	}
 	for _, tt := range tests {

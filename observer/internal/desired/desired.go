@@ -160,21 +160,28 @@ func (r *Resolver) At(ctx context.Context, release *corev1alpha1.Release, target
 	if err != nil {
 		return nil, err
 	}
-	return &Desired{Revision: in.Artifact.Revision, Result: r.settled(ctx, release, result)}, nil
+	if result, err = r.settled(ctx, release, result); err != nil {
+		return nil, err
+	}
+	return &Desired{Revision: in.Artifact.Revision, Result: result}, nil
 }
 
 // settled gives what is desired when a render is not the same each time: what the same
-// inputs gave first, which the controller-manager stored.
-func (r *Resolver) settled(ctx context.Context, release *corev1alpha1.Release, made *render.Result) *render.Result {
+// inputs gave first, which the controller-manager stored. A store that cannot be used is an
+// error: what was made just now is not what a sync would apply.
+func (r *Resolver) settled(ctx context.Context, release *corev1alpha1.Release, made *render.Result) (*render.Result, error) {
 	first := release.Status.Render
 	if !made.GaveOtherwise(first) {
-		return made
+		return made, nil
 	}
 	stored, err := r.Stored(ctx, release, first.Digest)
-	if err != nil {
-		return made
+	if errors.Is(err, ErrNotReproducible) || errors.Is(err, store.ErrNotFound) {
+		return made, nil
 	}
-	return stored.Result
+	if err != nil {
+		return nil, err
+	}
+	return stored.Result, nil
 }
 
 // input gathers what a revision is rendered of, as an installation.

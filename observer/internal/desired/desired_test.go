@@ -11,10 +11,12 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"gocloud.dev/blob/memblob"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/lru"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
@@ -122,8 +124,7 @@ func (b *bench) apply(t *testing.T, revision string) *Desired {
 }
 
 func (b *bench) useStore(t *testing.T, renders ...*Desired) {
-	opened, err := store.Open(t.Context(), "mem://", store.Options{})
-	b.Expect(err).NotTo(HaveOccurred())
+	opened := store.New(store.Place{Bucket: memblob.OpenBucket(nil), Name: "mem://"}, store.Options{})
 	for _, one := range renders {
 		b.Expect(opened.Put(t.Context(), store.Record{Namespace: "ns", Name: "app", Revision: one.Revision, Result: one.Result})).To(Succeed())
 	}
@@ -251,6 +252,12 @@ func TestRendersThatDifferEachTime(t *testing.T) {
 	got, err := b.Current(t.Context(), b.release, cluster{})
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(got.Digest).To(Equal(first.Digest), "the first one counts as long as the inputs are the same")
+
+	b.known = lru.New(1)
+	b.Store = store.New(store.Place{Bucket: memblob.OpenBucket(nil), Name: "mem://"}, store.Options{})
+	b.Expect(b.Store.Close()).To(Succeed())
+	_, err = b.Current(t.Context(), b.release, cluster{})
+	b.Expect(err).To(MatchError(store.ErrUnavailable), "nobody is shown passwords that no sync would apply")
 }
 
 func TestSources(t *testing.T) {

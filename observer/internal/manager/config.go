@@ -15,6 +15,7 @@ import (
 	"kumodo.io/convoy/internal/process"
 	"kumodo.io/convoy/observer/internal/options"
 	"kumodo.io/convoy/render/store"
+	"kumodo.io/convoy/render/store/location"
 )
 
 // component is the name of the process to servers, and of its Leases.
@@ -63,7 +64,9 @@ func (c *Config) Complete(ctx context.Context) (*CompletedConfig, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--render-store-identity-file: %w", err)
 	}
-	completed.store, err = store.Open(ctx, content.RenderStoreURL, store.Options{ReadOnly: true, Identities: identities})
+	completed.store, err = location.Open(ctx, content.RenderStoreURL, store.Options{
+		Installation: completed.installation, ReadOnly: true, Identities: identities,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("--render-store-url: %w", err)
 	}

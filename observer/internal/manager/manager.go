@@ -16,6 +16,7 @@ import (
 	informers "kumodo.io/convoy/client/informers/externalversions"
 	"kumodo.io/convoy/clusterconn"
 	"kumodo.io/convoy/fetch"
+	"kumodo.io/convoy/internal/certificate"
 	"kumodo.io/convoy/internal/controller/base"
 	"kumodo.io/convoy/internal/process"
 	"kumodo.io/convoy/internal/references"
@@ -43,6 +44,7 @@ type Manager struct {
 	drift    *observer.Controller
 	serving  *serve.Server
 	listener func(net.Listener) net.Listener
+	keeper   *certificate.Keeper // of own certificates; nil when there are none
 
 	healthQueue, driftQueue, ruleQueue *base.Controller[types.NamespacedName]
 }
@@ -57,7 +59,14 @@ func (c *CompletedConfig) New(ctx context.Context) (*Manager, error) {
 	}); err != nil {
 		return nil, err
 	}
-	if m.listener, err = secure(ctx, c.options.Serving); err != nil {
+	if m.keeper, err = newKeeper(c.options.Serving, c.kube); err != nil {
+		return nil, err
+	}
+	var own identities
+	if m.keeper != nil {
+		own = m.keeper
+	}
+	if m.listener, err = secure(ctx, c.options.Serving, own); err != nil {
 		return nil, err
 	}
 	m.build(ctx)
@@ -147,10 +156,12 @@ func (m *Manager) Run(ctx context.Context) error {
 		return errors.New("the caches have not caught up with the host cluster")
 	})
 	endpoints.AddReadyCheck("sharding", m.shards.Check)
-	return process.RunAll(ctx, options.Process.GracePeriod,
-		process.Runnable{Name: "endpoints", Run: endpoints.Run},
-		process.Runnable{Name: "loops", Run: m.work},
-	)
+	parts := []process.Runnable{{Name: "endpoints", Run: endpoints.Run}, {Name: "loops", Run: m.work}}
+	if m.keeper != nil {
+		endpoints.AddReadyCheck("certificates", m.keeper.Check)
+		parts = append(parts, process.Runnable{Name: "certificates", Run: m.keeper.Run})
+	}
+	return process.RunAll(ctx, options.Process.GracePeriod, parts...)
 }
 
 // work waits for the caches and runs the loops. A host whose convoy API is not served yet

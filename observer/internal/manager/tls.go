@@ -22,8 +22,12 @@ import (
 const reloadInterval = time.Minute
 
 // secure returns what makes a listener speak TLS and demand the client certificates that
-// the options name; nil when they name no certificate.
-func secure(ctx context.Context, o *options.Serving) (func(net.Listener) net.Listener, error) {
+// the options name; nil when they name no certificate. own is what the process makes itself,
+// nil when it does not.
+func secure(ctx context.Context, o *options.Serving, own identities) (func(net.Listener) net.Listener, error) {
+	if own != nil {
+		return listening(func() (*tls.Config, error) { return ownConfig(o, own) }), nil
+	}
 	if o.TLSCertFile == "" {
 		return nil, nil
 	}
@@ -32,7 +36,29 @@ func secure(ctx context.Context, o *options.Serving) (func(net.Listener) net.Lis
 		return nil, err
 	}
 	go files.watch(ctx)
-	return func(listener net.Listener) net.Listener { return tls.NewListener(listener, files.listening()) }, nil
+	return listening(files.config), nil
+}
+
+// listening wraps a listener, each connection of which gets the configuration of the time
+// when it begins.
+func listening(config func() (*tls.Config, error)) func(net.Listener) net.Listener {
+	return func(listener net.Listener) net.Listener {
+		return tls.NewListener(listener, &tls.Config{
+			MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
+			GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return config() },
+		})
+	}
+}
+
+// serving is the configuration of one connection. clients are the authorities of the client
+// certificates that are demanded; nil: none are.
+func serving(o *options.Serving, certificate tls.Certificate, clients *x509.CertPool) *tls.Config {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}, NextProtos: []string{"http/1.1"}}
+	if clients != nil {
+		config.ClientCAs, config.ClientAuth = clients, tls.RequireAndVerifyClientCert
+		config.VerifyConnection = allowed(o.AllowedClientNames)
+	}
+	return config
 }
 
 // certificateFiles holds the content of the certificate files, which may be replaced while
@@ -49,41 +75,35 @@ func (f *certificateFiles) load() error {
 	if err != nil {
 		return fmt.Errorf("--tls-cert-file: %w", err)
 	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: []string{"http/1.1"}}
+	var clients *x509.CertPool
 	if f.options.ClientCAFile != "" {
 		data, err := os.ReadFile(f.options.ClientCAFile)
 		if err != nil {
 			return fmt.Errorf("--client-ca-file: %w", err)
 		}
-		config.ClientCAs = x509.NewCertPool()
-		if !config.ClientCAs.AppendCertsFromPEM(data) {
+		clients = x509.NewCertPool()
+		if !clients.AppendCertsFromPEM(data) {
 			return fmt.Errorf("--client-ca-file: %s holds no certificate", f.options.ClientCAFile)
 		}
-		config.ClientAuth = tls.RequireAndVerifyClientCert
-		config.VerifyConnection = f.allowed
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.current = config
+	f.current = serving(f.options, pair, clients)
 	return nil
 }
 
-// allowed refuses clients whose certificate has another name than those given.
-func (f *certificateFiles) allowed(state tls.ConnectionState) error {
-	names := f.options.AllowedClientNames
-	if len(names) == 0 || slices.Contains(names, state.PeerCertificates[0].Subject.CommonName) {
-		return nil
+// allowed gives what refuses clients whose certificate has another name than those given.
+func allowed(names []string) func(tls.ConnectionState) error {
+	return func(state tls.ConnectionState) error {
+		name := state.PeerCertificates[0].Subject.CommonName
+		if len(names) == 0 || slices.Contains(names, name) {
+			return nil
+		}
+		return fmt.Errorf("client %q is not allowed (--allowed-client-names)", name)
 	}
-	return fmt.Errorf("client %q is not allowed (--allowed-client-names)", state.PeerCertificates[0].Subject.CommonName)
 }
 
-// listening is the configuration of a listener: each connection gets the files' content of
-// the time when it begins.
-func (f *certificateFiles) listening() *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetConfigForClient: f.config}
-}
-
-func (f *certificateFiles) config(*tls.ClientHelloInfo) (*tls.Config, error) {
+func (f *certificateFiles) config() (*tls.Config, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.current, nil

@@ -98,7 +98,7 @@ func newBench(t *testing.T, change func(*options.Serving)) *bench {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	b.Expect(err).NotTo(HaveOccurred())
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("answer")) })}
-	go func() { _ = server.Serve(tls.NewListener(listener, b.files.listening())) }()
+	go func() { _ = server.Serve(listening(b.files.config)(listener)) }()
 	t.Cleanup(func() { _ = server.Close() })
 	b.url = "https://" + listener.Addr().String()
 	return b
@@ -190,9 +190,9 @@ func TestCertificatesAreReplacedWhileServing(t *testing.T) {
 
 func TestFilesThatAreNotThere(t *testing.T) {
 	g := NewWithT(t)
-	_, err := secure(t.Context(), &options.Serving{TLSCertFile: "/nowhere/tls.crt", TLSKeyFile: "/nowhere/tls.key"})
+	_, err := secure(t.Context(), &options.Serving{TLSCertFile: "/nowhere/tls.crt", TLSKeyFile: "/nowhere/tls.key"}, nil)
 	g.Expect(err).To(MatchError(ContainSubstring("--tls-cert-file")))
-	wrap, err := secure(t.Context(), &options.Serving{})
+	wrap, err := secure(t.Context(), &options.Serving{}, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(wrap).To(BeNil())
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"kumodo.io/convoy/internal/certificate"
 	"kumodo.io/convoy/internal/process"
 )
 
@@ -42,6 +43,9 @@ type Serving struct {
 	TLSCertFile, TLSKeyFile string
 	ClientCAFile            string
 	AllowedClientNames      []string
+	// CertificateSecret is the namespace and name of the Secret with the authority by which
+	// the process makes its certificate, instead of the files.
+	CertificateSecret string
 }
 
 // AddFlags adds the flags to fs.
@@ -50,7 +54,8 @@ func (o *Serving) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.TLSCertFile, "tls-cert-file", o.TLSCertFile, "Serving certificate for --serve-addr, read again when it changes. Empty: plain HTTP.")
 	fs.StringVar(&o.TLSKeyFile, "tls-private-key-file", o.TLSKeyFile, "Private key of --tls-cert-file.")
 	fs.StringVar(&o.ClientCAFile, "client-ca-file", o.ClientCAFile, "CA of the client certificates that are demanded at --serve-addr. Empty: anybody who can connect is answered.")
-	fs.StringSliceVar(&o.AllowedClientNames, "allowed-client-names", o.AllowedClientNames, "Common names of client certificates that are answered. Empty: all that --client-ca-file signed.")
+	fs.StringSliceVar(&o.AllowedClientNames, "allowed-client-names", o.AllowedClientNames, "Common names of client certificates that are answered. Empty: all that --client-ca-file, or the authority of --certificate-secret, signed.")
+	fs.StringVar(&o.CertificateSecret, "certificate-secret", o.CertificateSecret, "Namespace and name, as in convoy-system/convoy-ca, of the Secret of the host with the certificate authority of the installation, which is filled in and renewed there. With it, the serving certificate is made here and client certificates of that authority are demanded, instead of --tls-cert-file and --client-ca-file.")
 }
 
 // Validate returns what is wrong.
@@ -62,8 +67,27 @@ func (o *Serving) Validate() []error {
 	if o.ClientCAFile != "" && o.TLSCertFile == "" {
 		errs = append(errs, errors.New("--client-ca-file needs --tls-cert-file: client certificates come with TLS only"))
 	}
-	if len(o.AllowedClientNames) > 0 && o.ClientCAFile == "" {
-		errs = append(errs, errors.New("--allowed-client-names needs --client-ca-file"))
+	if len(o.AllowedClientNames) > 0 && o.ClientCAFile == "" && o.CertificateSecret == "" {
+		errs = append(errs, errors.New("--allowed-client-names needs --client-ca-file or --certificate-secret"))
+	}
+	return append(errs, o.validateSecret()...)
+}
+
+// validateSecret checks --certificate-secret, and that it replaces the files.
+func (o *Serving) validateSecret() []error {
+	if o.CertificateSecret == "" {
+		return nil
+	}
+	var errs []error
+	if _, err := certificate.ParseSecret(o.CertificateSecret); err != nil {
+		errs = append(errs, fmt.Errorf("--certificate-secret: %w", err))
+	}
+	for _, file := range []struct{ flag, value string }{
+		{"--tls-cert-file", o.TLSCertFile}, {"--tls-private-key-file", o.TLSKeyFile}, {"--client-ca-file", o.ClientCAFile},
+	} {
+		if file.value != "" {
+			errs = append(errs, fmt.Errorf("--certificate-secret and %s exclude each other: certificates are either made here or read from files", file.flag))
+		}
 	}
 	return errs
 }
@@ -80,7 +104,7 @@ type Content struct {
 func (o *Content) AddFlags(fs *pflag.FlagSet) {
 	fs.Int64Var(&o.CacheBytes, "artifact-cache-bytes", o.CacheBytes, "How many bytes of fetched content are held in memory.")
 	fs.BoolVar(&o.AllowFileSources, "allow-file-sources", o.AllowFileSources, "Allow file:// URLs in GitRepositories. They read the file system of this process.")
-	fs.StringVar(&o.RenderStoreURL, "render-store-url", o.RenderStoreURL, "Where the controller-manager stores renders, as a URL (file:///path, …). It is only read. Empty: past renders are made again.")
+	fs.StringVar(&o.RenderStoreURL, "render-store-url", o.RenderStoreURL, "Where the controller-manager stores renders, as a URL (s3://bucket/prefix, gs://…, azblob://…, file:///path). It is only read. Empty: past renders are made again.")
 	fs.StringSliceVar(&o.IdentityFiles, "render-store-identity-file", o.IdentityFiles, "Files with age identities that decrypt stored renders.")
 }
 

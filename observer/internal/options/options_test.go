@@ -20,6 +20,11 @@ func TestValidate(t *testing.T) {
 		{"a certificate without its key", []string{"--tls-cert-file=a"}, "--tls-private-key-file"},
 		{"client certificates without TLS", []string{"--client-ca-file=c"}, "--client-ca-file needs --tls-cert-file"},
 		{"names without a CA", []string{"--allowed-client-names=d"}, "--allowed-client-names needs --client-ca-file"},
+		{"its own certificates", []string{"--certificate-secret=convoy-system/convoy-ca", "--allowed-client-names=d"}, ""},
+		{"a Secret without a namespace", []string{"--certificate-secret=convoy-ca"}, "convoy-system/convoy-ca"},
+		{"its own certificates and a file", []string{"--certificate-secret=a/b", "--tls-cert-file=a", "--tls-private-key-file=b"}, "--certificate-secret and --tls-cert-file exclude"},
+		{"its own certificates and a key", []string{"--certificate-secret=a/b", "--tls-private-key-file=b"}, "--certificate-secret and --tls-private-key-file exclude"},
+		{"its own certificates and a CA", []string{"--certificate-secret=a/b", "--client-ca-file=c"}, "--certificate-secret and --client-ca-file exclude"},
 		{"no cache", []string{"--artifact-cache-bytes=0"}, "--artifact-cache-bytes"},
 		{"no shards", []string{"--shards=0"}, "--shards"},
 	}

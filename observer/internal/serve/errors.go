@@ -25,7 +25,7 @@ var unavailable = []error{
 	errBusy,
 	observer.ErrNoCluster, clusterconn.ErrUnreachable, clusterconn.ErrUnauthenticated, clusterconn.ErrForbidden, clusterconn.ErrInvalid,
 	desired.ErrSource, fetch.ErrUnreachable, fetch.ErrUnauthorized, fetch.ErrSecret,
-	desired.ErrNotReproducible, store.ErrNoIdentity,
+	desired.ErrNotReproducible, store.ErrNoIdentity, store.ErrUnavailable,
 }
 
 // unusable are the errors of content and configuration that give no render.

@@ -227,6 +227,7 @@ func TestFailures(t *testing.T) {
 		{"a source that is not there", fmt.Errorf("%w: %w", desired.ErrSource, missing), 503},
 		{"a render that cannot be made again", desired.ErrNotReproducible, 503},
 		{"a render for other identities", store.ErrNoIdentity, 503},
+		{"a store that is away", store.ErrUnavailable, 503},
 		{"a revision that is not there", fetch.ErrNotFound, 404},
 		{"a corrupt store", store.ErrCorrupt, 500},
 		{"a host that refuses", apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "s", nil), 403},
