@@ -13,6 +13,8 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
 	"k8s.io/klog/v2"
+
+	"kumodo.io/convoy/internal/logs"
 )
 
 // Flags are what a command takes: flags that are added and then checked.
@@ -34,8 +36,8 @@ func NewCommand(name, short, long string, flags Flags, run func(ctx context.Cont
 			if err := flags.Validate(); err != nil {
 				return err
 			}
-			if logging.Verbosity >= maxVerbosity {
-				return errors.New("--v: 8 and above would log the bodies of requests, Secrets included; 7 is the highest")
+			if err := errors.Join(logs.Check(logging)...); err != nil {
+				return err
 			}
 			if err := logsapi.ValidateAndApply(logging, nil); err != nil {
 				return err
@@ -54,6 +56,3 @@ func NewCommand(name, short, long string, flags Flags, run func(ctx context.Cont
 	logsapi.AddFlags(logging, cmd.Flags())
 	return cmd
 }
-
-// maxVerbosity is where client-go begins to log the bodies of requests.
-const maxVerbosity = 8
