@@ -3,6 +3,7 @@
 package options
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"strings"
@@ -63,12 +64,18 @@ func (o *Observer) Validate() []error {
 	return errs
 }
 
-func (o *Observer) proxy() (*proxy.Proxy, error) {
+// proxy gives the way to the observer. own, unless nil, gives the certificates that are used
+// where no files are given.
+func (o *Observer) proxy(own func() (*tls.Config, error)) (*proxy.Proxy, error) {
+	if o.CAFile != "" || o.ClientCertFile != "" {
+		own = nil
+	}
 	return proxy.New(proxy.Config{
 		URL:            o.URL,
 		CAFile:         o.CAFile,
 		ClientCertFile: o.ClientCertFile,
 		ClientKeyFile:  o.ClientKeyFile,
+		TLS:            own,
 		Timeout:        o.timeout,
 	})
 }

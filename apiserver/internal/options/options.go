@@ -16,6 +16,8 @@ import (
 	basecompatibility "k8s.io/component-base/compatibility"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
+	"kumodo.io/convoy/apiserver/internal/certificates"
+	"kumodo.io/convoy/apiserver/internal/frontproxy"
 	"kumodo.io/convoy/apiserver/internal/scheme"
 	"kumodo.io/convoy/apiserver/internal/server"
 )
@@ -28,14 +30,16 @@ const (
 	// library would wait a minute for them instead.
 	watchTermination = 10 * time.Second
 
-	// serviceName is how the aggregation layer of the host calls the server.
-	serviceName = "convoy-apiserver.convoy-system.svc"
+	// namespace in which the server is unless something says otherwise.
+	namespace = "convoy-system"
 )
 
 // Options are all flags, by group.
 type Options struct {
 	Sharding    Sharding
 	Observer    Observer
+	Certificate Certificate
+	Trust       Trust
 	Server      *genericoptions.ServerRunOptions
 	Recommended *genericoptions.RecommendedOptions
 	Logging     *logsapi.LoggingConfiguration
@@ -51,6 +55,7 @@ func New(registry basecompatibility.ComponentGlobalsRegistry) (*Options, error) 
 	o := &Options{
 		Sharding:    Sharding{Shards: 1},
 		Observer:    Observer{URL: defaultObserverURL},
+		Trust:       Trust{HostAuthorization: true},
 		Server:      genericoptions.NewServerRunOptionsForComponent(basecompatibility.DefaultKubeComponent, registry),
 		Recommended: genericoptions.NewRecommendedOptions(etcdPrefix, codec),
 		Logging:     logsapi.NewLoggingConfiguration(),
@@ -70,6 +75,8 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	convoy := sections.FlagSet("convoy")
 	o.Sharding.AddFlags(convoy)
 	o.Observer.AddFlags(convoy)
+	o.Certificate.AddFlags(convoy)
+	o.Trust.AddFlags(convoy)
 	o.Server.AddUniversalFlags(sections.FlagSet("generic"))
 	o.Recommended.Etcd.AddFlags(sections.FlagSet("etcd"))
 	o.Recommended.SecureServing.AddFlags(sections.FlagSet("secure serving"))
@@ -90,9 +97,11 @@ func (o *Options) Complete() error {
 	if err := o.Server.Complete(); err != nil {
 		return fmt.Errorf("completing versions and feature gates: %w", err)
 	}
-	names := []string{serviceName}
-	if err := o.Recommended.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", names, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
-		return fmt.Errorf("making a self-signed certificate: %w", err)
+	if !o.Certificate.enabled() {
+		names := []string{certificates.ServiceName(namespace)}
+		if err := o.Recommended.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", names, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
+			return fmt.Errorf("making a self-signed certificate: %w", err)
+		}
 	}
 	o.Observer.complete(o.Server.RequestTimeout)
 	return nil
@@ -102,6 +111,7 @@ func (o *Options) Complete() error {
 func (o *Options) Validate() error {
 	errs := o.Sharding.Validate()
 	errs = append(errs, o.Observer.Validate()...)
+	errs = append(errs, o.Certificate.Validate(o.Recommended.SecureServing.ServerCert.CertKey, o.Logging)...)
 	errs = append(errs, o.Server.Validate()...)
 	errs = append(errs, o.Recommended.Validate()...)
 	return errors.Join(errs...)
@@ -117,10 +127,24 @@ func (o *Options) Config(version string) (*server.Config, error) {
 	if err := o.Server.ApplyTo(&config.Generic.Config); err != nil {
 		return nil, fmt.Errorf("applying server options: %w", err)
 	}
+	serving, err := o.Certificate.serve(o.Recommended.SecureServing)
+	if err != nil {
+		return nil, err
+	}
 	if err := o.Recommended.ApplyTo(config.Generic); err != nil {
 		return nil, fmt.Errorf("applying options: %w", err)
 	}
-	if config.Observer, err = o.Observer.proxy(); err != nil {
+	if o.Trust.HostAuthorization {
+		frontproxy.Trust(&config.Generic.Config)
+	}
+	if err := o.awaitTrust(config.Generic); err != nil {
+		return nil, fmt.Errorf("configuring trust in the host: %w", err)
+	}
+	own, err := o.Certificate.keep(config.Generic, serving)
+	if err != nil {
+		return nil, fmt.Errorf("configuring certificates: %w", err)
+	}
+	if config.Observer, err = o.Observer.proxy(own); err != nil {
 		return nil, fmt.Errorf("configuring the way to the observer: %w", err)
 	}
 	config.Shards = o.Sharding.Shards

@@ -3,15 +3,22 @@
 package options
 
 import (
+	"crypto/tls"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/util/compatibility"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	basecompatibility "k8s.io/component-base/compatibility"
 
+	"kumodo.io/convoy/apiserver/internal/proxy"
 	"kumodo.io/convoy/apiserver/internal/scheme"
 	"kumodo.io/convoy/internal/doctest"
 )
@@ -64,6 +71,18 @@ func TestValidate(t *testing.T) {
 			name: "half a certificate without TLS and no shards", args: []string{"--observer-client-cert-file=c", "--shards=-1"},
 			want: []string{"--observer-client-key-file", "https", "--shards"},
 		},
+		{name: "its own certificates", args: []string{"--certificate-secret=convoy-system/convoy-ca", "--v=7"}},
+		{name: "its own certificates, but files towards the observer", args: []string{
+			"--certificate-secret=convoy-system/convoy-ca", "--observer-url=https://observer:8443", "--observer-ca-file=ca",
+		}},
+		{name: "a Secret without a namespace", args: []string{"--certificate-secret=convoy-ca"}, want: []string{"--certificate-secret", "convoy-system/convoy-ca"}},
+		{
+			name: "its own certificates and files", args: []string{"--certificate-secret=convoy-system/convoy-ca", "--tls-cert-file=c", "--tls-private-key-file=k"},
+			want: []string{"--certificate-secret and --tls-cert-file", "--certificate-secret and --tls-private-key-file"},
+		},
+		{name: "logs that would hold the authority's key", args: []string{"--certificate-secret=convoy-system/convoy-ca", "--v=8"}, want: []string{"--v"}},
+		{name: "so for a file", args: []string{"--certificate-secret=convoy-system/convoy-ca", "--vmodule=request=9"}, want: []string{"--vmodule"}},
+		{name: "logs that hold no key", args: []string{"--v=8"}},
 		{name: "the library's own", args: []string{"--request-timeout=-1s"}, want: []string{"--request-timeout"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -112,3 +131,47 @@ Those of the group convoy are its own; the others are those of the Kubernetes AP
 [convoy-apiserver.md](convoy-apiserver.md).
 `, reference)
 }
+
+func TestNothingIsWrittenForOwnCertificates(t *testing.T) {
+	g := NewWithT(t)
+	dir := filepath.Join(t.TempDir(), "certificates")
+	o := parse(t, "--etcd-servers=http://127.0.0.1:2379", "--certificate-secret=convoy-system/convoy-ca", "--cert-dir="+dir)
+	g.Expect(o.Complete()).To(Succeed())
+	g.Expect(dir).NotTo(BeADirectory())
+	serving, err := o.Certificate.serve(o.Recommended.SecureServing)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(o.Validate()).To(Succeed())
+	g.Expect(o.Recommended.SecureServing.ServerCert.GeneratedCert).To(BeIdenticalTo(serving))
+}
+
+func TestFilesTowardsTheObserverComeFirst(t *testing.T) {
+	called := false
+	own := func() (*tls.Config, error) { called = true; return nil, errors.New("not reached") }
+	for _, test := range []struct {
+		name string
+		args []string
+		want bool
+	}{
+		{"no files", nil, true},
+		{"a CA", []string{"--observer-ca-file=/nowhere"}, false},
+		{"a client certificate", []string{"--observer-client-cert-file=/nowhere", "--observer-client-key-file=/nowhere"}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			called = false
+			o := parse(t, append(test.args, "--observer-url=https://127.0.0.1:1")...)
+			p, err := o.Observer.proxy(own)
+			g.Expect(err).NotTo(HaveOccurred())
+			handler, err := p.Handler(proxy.Request{Subresource: "health", Namespace: "a", Name: "b"}, discard{})
+			g.Expect(err).NotTo(HaveOccurred())
+			handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+			g.Expect(called).To(Equal(test.want))
+		})
+	}
+}
+
+// discard is a responder of answers that nobody reads.
+type discard struct{}
+
+func (discard) Object(int, runtime.Object) {}
+func (discard) Error(error)                {}

@@ -11,6 +11,7 @@ package proxy
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -51,6 +52,9 @@ type Config struct {
 	// when empty. ClientCertFile and ClientKeyFile show this server to the observer; both or
 	// neither are set. All are read anew for each connection, and may be rotated.
 	CAFile, ClientCertFile, ClientKeyFile string
+	// TLS, when set, gives the same, client certificate included, for each connection, and
+	// the files are not used.
+	TLS func() (*tls.Config, error)
 	// Timeout of a request as a whole; DefaultTimeout when 0.
 	Timeout time.Duration
 	// MaxBytes of an answer; DefaultMaxBytes when 0.
@@ -83,7 +87,7 @@ func New(config Config) (*Proxy, error) {
 		return nil, err
 	}
 	p.base = base
-	p.identities = base.Scheme == "https" && config.ClientCertFile != ""
+	p.identities = base.Scheme == "https" && (config.TLS != nil || config.ClientCertFile != "")
 	p.client = &http.Client{
 		Transport: newTransport(config, p.timeout),
 		// A redirect would lead to where the operator did not point.

@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"math/big"
 	"net"
 	"net/http"
@@ -128,4 +129,35 @@ func TestCertificatesAreReadAnew(t *testing.T) {
 	writePEM(g, caFile, "CERTIFICATE", ca.certificate.Raw)
 	_, got = ask(t, p, httptest.NewRequest(http.MethodGet, "/", nil))
 	g.Expect(got.err).NotTo(HaveOccurred())
+}
+
+func TestCertificatesWithoutFiles(t *testing.T) {
+	g := NewWithT(t)
+	dir := t.TempDir()
+	ca := newAuthority(g)
+	var asked *http.Request
+	server := newTLSObserver(g, ca, dir, func(w http.ResponseWriter, r *http.Request) { asked = r; writeJSON(w, 200, "{}") })
+	defer server.Close()
+	certFile, keyFile := ca.issue(g, dir, "convoy-apiserver")
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	g.Expect(err).NotTo(HaveOccurred())
+	var given *tls.Config
+	p, err := New(Config{URL: server.URL, TLS: func() (*tls.Config, error) {
+		if given == nil {
+			return nil, errors.New("there is none yet")
+		}
+		return given, nil
+	}})
+	g.Expect(err).NotTo(HaveOccurred())
+	request := httptest.NewRequest(http.MethodGet, "/", nil)
+	request = request.WithContext(genericapirequest.WithUser(request.Context(), &user.DefaultInfo{Name: "alice"}))
+	_, got := ask(t, p, request)
+	g.Expect(got.status(g).Code).To(Equal(int32(http.StatusServiceUnavailable)))
+
+	given = &tls.Config{RootCAs: x509.NewCertPool(), Certificates: []tls.Certificate{pair}}
+	given.RootCAs.AddCert(ca.certificate)
+	_, got = ask(t, p, request)
+	g.Expect(got.err).NotTo(HaveOccurred())
+	g.Expect(asked.TLS.PeerCertificates[0].Subject.CommonName).To(Equal("convoy-apiserver"))
+	g.Expect(asked.Header["X-Remote-User"]).To(Equal([]string{"alice"}))
 }

@@ -28,7 +28,7 @@ func newTransport(config Config, timeout time.Duration) *http.Transport {
 		Proxy:       nil,
 		DialContext: dialer.DialContext,
 		DialTLSContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			tlsConfig, err := loadTLS(config)
+			tlsConfig, err := connectionTLS(config)
 			if err != nil {
 				return nil, err
 			}
@@ -39,6 +39,14 @@ func newTransport(config Config, timeout time.Duration) *http.Transport {
 		IdleConnTimeout:        idleTimeout,
 		MaxResponseHeaderBytes: maxResponseHeader,
 	}
+}
+
+// connectionTLS gives the certificates for a connection that begins now.
+func connectionTLS(config Config) (*tls.Config, error) {
+	if config.TLS != nil {
+		return config.TLS()
+	}
+	return loadTLS(config)
 }
 
 // loadTLS reads the certificates.

@@ -66,7 +66,8 @@ func NewConfig() (*Config, error) {
 	generic.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, namer)
 	generic.OpenAPIV3Config.Info.Title = title
 	generic.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
-		return genericapiserver.DefaultBuildHandlerChain(release.WithSyncDryRun(handler), c)
+		refuse := newRefuser(c)
+		return refuse.withText(genericapiserver.DefaultBuildHandlerChain(refuse.withRetainKeys(release.WithSyncDryRun(handler)), c))
 	}
 	config.Generic = generic
 	return config, nil
@@ -118,6 +119,7 @@ func (c CompletedConfig) New() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	boundLabels(infos)
 	if err := generic.InstallAPIGroups(infos...); err != nil {
 		return nil, fmt.Errorf("installing API groups: %w", err)
 	}
