@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok and,
-# where the machine has none, kubectl from their modules, once, and prints the
-# folder that holds them as the only line of standard output. Progress goes to
-# standard error.
+# Builds etcd with its tools, kube-apiserver, kube-controller-manager,
+# kube-scheduler, kwok and, where the machine has none, kubectl from their modules,
+# once, and prints the folder that holds them as the only line of standard output.
+# Progress goes to standard error.
 #
 #   CONVOY_CACHE        where the binaries are kept (default: <user cache>/convoy)
 #   KUBEBUILDER_ASSETS  a folder with an etcd and a kube-apiserver of the same
@@ -29,6 +29,7 @@ say() { printf '%s\n' "controlplane: $*" >&2; }
 package() {
 	case $1 in
 	etcd) echo go.etcd.io/etcd/server/v3 ;;
+	etcdctl | etcdutl) echo "go.etcd.io/etcd/$1/v3" ;;
 	kwok) echo sigs.k8s.io/kwok/cmd/kwok ;;
 	*) echo "k8s.io/kubernetes/cmd/$1" ;;
 	esac
@@ -143,7 +144,7 @@ if [ -n "$assets" ]; then
 		assets=
 	fi
 fi
-binaries=(etcd kube-apiserver kube-controller-manager kube-scheduler kwok)
+binaries=(etcd etcdctl etcdutl kube-apiserver kube-controller-manager kube-scheduler kwok)
 command -v kubectl >/dev/null || binaries+=(kubectl)
 
 if ! current; then
