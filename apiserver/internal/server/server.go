@@ -66,8 +66,7 @@ func NewConfig() (*Config, error) {
 	generic.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, namer)
 	generic.OpenAPIV3Config.Info.Title = title
 	generic.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
-		refuse := newRefuser(c)
-		return refuse.withText(genericapiserver.DefaultBuildHandlerChain(refuse.withRetainKeys(release.WithSyncDryRun(handler)), c))
+		return withTextPath(genericapiserver.DefaultBuildHandlerChain(release.WithSyncDryRun(handler), c), c.Serializer)
 	}
 	config.Generic = generic
 	return config, nil

@@ -50,6 +50,13 @@ func (r *REST) ShortNames() []string { return r.shortNames }
 // Categories of the kind, for kubectl.
 func (*REST) Categories() []string { return []string{category} }
 
+// Update changes an object, or creates it where the request may.
+func (r *REST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
+	updateValidation rest.ValidateObjectUpdateFunc, create bool, options *metav1.UpdateOptions,
+) (runtime.Object, bool, error) {
+	return r.Store.Update(ctx, name, caught{info}, createValidation, updateValidation, create, options)
+}
+
 // NewStorage builds the storage of a kind and that of its status.
 func NewStorage[P Object](kind *Kind[P], backend Backend) (*REST, *StatusREST, error) {
 	if err := addFieldLabels(kind, backend.Scheme); err != nil {
@@ -112,7 +119,7 @@ func (p part) Get(ctx context.Context, name string, options *metav1.GetOptions) 
 func (p part) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
 	updateValidation rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions,
 ) (runtime.Object, bool, error) {
-	return p.store.Update(ctx, name, info, createValidation, updateValidation, false, options)
+	return p.store.Update(ctx, name, caught{info}, createValidation, updateValidation, false, options)
 }
 
 // ConvertToTable prints an object.
