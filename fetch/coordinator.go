@@ -12,6 +12,7 @@ import (
 
 	"kumodo.io/convoy/fetch/internal/access"
 	"kumodo.io/convoy/fetch/internal/backend"
+	"kumodo.io/convoy/fetch/internal/cloud"
 	"kumodo.io/convoy/fetch/internal/store"
 	"kumodo.io/convoy/fetch/internal/tree"
 )
@@ -51,6 +52,7 @@ type Coordinator struct {
 	fetches  flights[*tree.Tree]
 	slots    *limiter
 	tokens   *access.Tokens
+	clouds   *cloud.Clouds
 	counters struct{ fetches, questions, hits, shared atomic.Int64 }
 }
 
@@ -73,6 +75,7 @@ func New(o Options) *Coordinator {
 		failures: newMemory(1 << 20),
 		slots:    newLimiter(o.MaxConcurrent),
 		tokens:   access.NewTokens(o.Clock.Now),
+		clouds:   cloud.New(o.Clock.Now),
 	}
 }
 

@@ -3,14 +3,17 @@
 package fetch_test
 
 import (
+	"archive/tar"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -58,7 +61,7 @@ func TestOCI(t *testing.T) {
 		{name: "pinned to a digest", given: artifactRef("app", corev1alpha1.OCIRef{Tag: "latest"}), pin: one, want: one, content: "one"},
 		{name: "pinned to a tag", given: artifactRef("app", corev1alpha1.OCIRef{Tag: "latest"}), pin: "1.0.0", want: "1.0.0@" + one, content: "one"},
 		{name: "index of one", given: artifactRef("app", corev1alpha1.OCIRef{Tag: "single"}), content: "one"},
-		{name: "index of many", given: artifactRef("app", corev1alpha1.OCIRef{Tag: "both"}), wantErr: fetch.ErrContent, wantText: "index of 2 manifests"},
+		{name: "index of many", given: artifactRef("app", corev1alpha1.OCIRef{Tag: "both"}), wantErr: fetch.ErrContent, wantText: "is an index of which 2 manifests may be meant: " + one + ", " + two},
 		{name: "missing tag", given: artifactRef("app", corev1alpha1.OCIRef{Tag: "nope"}), wantErr: fetch.ErrNotFound, wantText: "team/app:nope"},
 		{name: "missing repository", given: artifactRef("nope", corev1alpha1.OCIRef{Semver: "1"}), wantErr: fetch.ErrNotFound, wantText: "team/nope"},
 		{name: "missing digest", given: artifactRef("app", corev1alpha1.OCIRef{Digest: "sha256:" + strings.Repeat("a", 64)}), wantErr: fetch.ErrNotFound},
@@ -108,11 +111,27 @@ func indexOf(t *testing.T, digests ...string) []byte {
 	for _, d := range digests {
 		manifests = append(manifests, map[string]any{"mediaType": "application/vnd.oci.image.manifest.v1+json", "digest": d, "size": 1})
 	}
+	return indexWith(t, manifests...)
+}
+
+func indexWith(t *testing.T, manifests ...map[string]any) []byte {
+	t.Helper()
 	data, err := json.Marshal(map[string]any{"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": manifests})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return data
+}
+
+// nothingAt is a handler that has nothing where the path contains a text.
+func nothingAt(text string, inner http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, text) {
+			http.NotFound(w, r)
+			return
+		}
+		inner.ServeHTTP(w, r)
+	})
 }
 
 func TestOCILayers(t *testing.T) {
@@ -124,7 +143,10 @@ func TestOCILayers(t *testing.T) {
 	content := testsource.Layer{MediaType: contentLayer, Content: testsource.TarGz(t, map[string]string{"Chart.yaml": "name: flat"})}
 	bad := testsource.Layer{MediaType: chartLayer, Content: testsource.TarGz(t, map[string]string{"web/a": "a"})}
 	evil := testsource.Layer{MediaType: contentLayer, Content: testsource.TarGz(t, map[string]string{"../evil": "a"})}
-	zstd := testsource.Layer{MediaType: "application/vnd.oci.image.layer.v1.tar+zstd", Content: []byte("z")}
+	plain := testsource.Gunzip(t, content.Content)
+	of := func(mediaType string, content []byte) []testsource.Layer {
+		return []testsource.Layer{{MediaType: mediaType, Content: content}}
+	}
 	for i, tc := range []struct {
 		name     string
 		given    []testsource.Layer
@@ -145,7 +167,15 @@ func TestOCILayers(t *testing.T) {
 		{name: "chart before archive", given: []testsource.Layer{content, chart}, want: "name: web"},
 		{name: "selected in vain", given: []testsource.Layer{content}, selector: "application/x-none", wantErr: fetch.ErrContent, wantText: contentLayer},
 		{name: "climbing", given: []testsource.Layer{evil}, wantErr: fetch.ErrContent, wantText: "../evil"},
-		{name: "zstd", given: []testsource.Layer{zstd}, wantErr: fetch.ErrContent, wantText: "not built yet"},
+		{name: "zstd", given: of("application/vnd.oci.image.layer.v1.tar+zstd", testsource.Zstd(t, plain)), want: "name: flat"},
+		{name: "zstd of Docker", given: of("application/vnd.docker.image.rootfs.diff.tar.zstd", testsource.Zstd(t, plain)), want: "name: flat"},
+		{name: "not compressed", given: of("application/vnd.oci.image.layer.v1.tar", plain), want: "name: flat"},
+		{name: "gzip that is called zstd", given: of("application/vnd.oci.image.layer.v1.tar+zstd", content.Content), wantErr: fetch.ErrContent, wantText: "not compressed with zstd"},
+		{name: "zstd that is called gzip", given: of(contentLayer, testsource.Zstd(t, plain)), wantErr: fetch.ErrContent, wantText: "not compressed with gzip"},
+		{name: "gzip without saying so", given: of("application/x-mine", content.Content), selector: "application/x-mine", want: "name: flat"},
+		{name: "zstd without saying so", given: of("application/x-mine", testsource.Zstd(t, plain)), selector: "application/x-mine", want: "name: flat"},
+		{name: "tar without saying so", given: of("application/x-mine", plain), selector: "application/x-mine", want: "name: flat"},
+		{name: "climbing in zstd", given: of("application/vnd.oci.image.layer.v1.tar+zstd", testsource.Zstd(t, testsource.Gunzip(t, evil.Content))), wantErr: fetch.ErrContent, wantText: "../evil"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			repository := fmt.Sprintf("layers%d/web", i)
@@ -350,8 +380,12 @@ func TestOCIWrongAddresses(t *testing.T) {
 		{name: "scheme", given: page.URL, want: fetch.ErrInvalid, wantText: "oci://host"},
 		{name: "space", given: "oci://host/my charts", want: fetch.ErrInvalid, wantText: "the url holds a space"},
 		{name: "credentials", given: "oci://u:canary@host", want: fetch.ErrInvalid, wantText: "belong into a Secret"},
-		{name: "verification", given: host(page.URL), change: func(s *sourcev1alpha1.OCIRegistrySpec) { s.Verify = &sourcev1alpha1.OCIVerification{} }, want: fetch.ErrInvalid, wantText: "not used unverified"},
-		{name: "provider", given: host(page.URL), change: func(s *sourcev1alpha1.OCIRegistrySpec) { s.Provider = "aws" }, want: fetch.ErrInvalid, wantText: "not built yet"},
+		{name: "provider that is none", given: host(page.URL), change: func(s *sourcev1alpha1.OCIRegistrySpec) { s.Provider, s.Insecure = "ibm", false }, want: fetch.ErrInvalid, wantText: `"ibm" is none of generic, aws, gcp, azure`},
+		{name: "no registry of the provider", given: host(page.URL), change: func(s *sourcev1alpha1.OCIRegistrySpec) { s.Provider, s.Insecure = "aws", false }, want: fetch.ErrInvalid, wantText: "no registry of AWS"},
+		{name: "provider in the clear", given: "oci://europe-docker.pkg.dev", change: func(s *sourcev1alpha1.OCIRegistrySpec) { s.Provider = "gcp" }, want: fetch.ErrInvalid, wantText: "in the clear"},
+		{name: "provider and Secret", given: "oci://europe-docker.pkg.dev", change: func(s *sourcev1alpha1.OCIRegistrySpec) {
+			s.Provider, s.Insecure, s.SecretRef = "gcp", false, ref("s")
+		}, want: fetch.ErrInvalid, wantText: "takes no credentials from a Secret"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -393,4 +427,63 @@ func TestOCIRedirectLosesCredentials(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(read(a, "a.yaml")).To(Equal("a"))
 	g.Expect(given).To(Equal([]string{""}))
+}
+
+// TestOCIBombsAreRemembered downloads what is larger than the limits once, and holds little of
+// it.
+func TestOCIBombsAreRemembered(t *testing.T) {
+	bomb := testsource.TarOf(t, []tar.Header{{Name: "a", Typeflag: tar.TypeReg, Size: 128 << 20}}, map[string]string{"a": strings.Repeat("0", 128<<20)})
+	for mediaType, content := range map[string][]byte{contentLayer: testsource.Gzip(t, bomb), "application/vnd.oci.image.layer.v1.tar+zstd": testsource.Zstd(t, bomb)} {
+		t.Run(mediaType, func(t *testing.T) {
+			g := NewWithT(t)
+			registry := testsource.ServeOCI(t, false)
+			registry.Push("app", []testsource.Layer{{MediaType: mediaType, Content: content}}, "latest")
+			r := newRig(t, fetch.Options{Limits: fetch.Limits{ContentBytes: 32 << 20, FileBytes: 256 << 20}})
+			want := ociWant("oci://"+registry.Host(), "", artifactRef("app", corev1alpha1.OCIRef{}))
+			want.MaxAge = time.Minute
+			before := allocated()
+			_, err := r.get(t, want)
+			g.Expect(errors.Is(err, fetch.ErrLimit)).To(BeTrue(), "%v", err)
+			g.Expect(allocated()-before).To(BeNumerically("<", 96<<20), "all that was ever allocated")
+			registry.Config.Handler = nothingAt("/blobs/", registry.Config.Handler)
+			r.clock.Step(time.Minute)
+			_, again := r.get(t, want)
+			g.Expect(again).To(MatchError(err.Error()))
+		})
+	}
+}
+
+// allocated counts the bytes that were allocated since the start.
+func allocated() uint64 {
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.TotalAlloc
+}
+
+// TestOCIIdentityToken logs in with a token that stands in a Docker configuration in place of
+// a password.
+func TestOCIIdentityToken(t *testing.T) {
+	g := NewWithT(t)
+	registry := testsource.ServeOCI(t, true)
+	registry.Push("app", []testsource.Layer{{MediaType: contentLayer, Content: testsource.TarGz(t, map[string]string{"a.yaml": "a"})}}, "latest")
+	tokens := testsource.ServeTokens(t, func(r *http.Request) bool {
+		return r.Method == http.MethodPost && r.FormValue("grant_type") == "refresh_token" && r.FormValue("refresh_token") == "canary-identity"
+	}, "canary-token")
+	registry.Allow(func(r *http.Request) bool { return r.Header.Get("Authorization") == "Bearer canary-token" },
+		fmt.Sprintf(`Bearer realm="%s/token",service="test"`, tokens.URL))
+	config := func(token string) map[string]string {
+		return map[string]string{".dockerconfigjson": fmt.Sprintf(`{"auths":{%q:{"identitytoken":%q}}}`, registry.Host(), token), "ca.crt": string(testsource.Certificate(registry.Server))}
+	}
+	r := newRig(t, fetch.Options{Secrets: secrets{"right": config("canary-identity"), "wrong": config("canary-other")}})
+	for name, want := range map[string]error{"right": nil, "wrong": fetch.ErrUnauthorized} {
+		given := ociWant("oci://"+registry.Host(), name, artifactRef("app", corev1alpha1.OCIRef{}))
+		given.Source.(*sourcev1alpha1.OCIRegistry).Spec.Insecure = false
+		_, err := r.get(t, given)
+		if want == nil {
+			g.Expect(err).NotTo(HaveOccurred())
+			continue
+		}
+		g.Expect(errors.Is(err, want)).To(BeTrue(), "%v", err)
+		g.Expect(err.Error()).NotTo(ContainSubstring("canary"))
+	}
 }

@@ -118,8 +118,8 @@ func (c *Coordinator) helmTarget(ctx context.Context, t *target, namespace strin
 		return err
 	}
 	if u, err := url.Parse(spec.URL); err == nil && u.Scheme == "oci" {
-		b, err := oci.New(oci.Source{URL: spec.URL, Insecure: spec.Insecure}, t.access, c.options.Limits,
-			oci.Want{Repository: wanted.Chart, Chart: true, Version: wanted.Version, Pin: wanted.Pin})
+		b, err := oci.New(oci.Source{URL: spec.URL, Insecure: spec.Insecure}, t.access,
+			oci.Want{Repository: wanted.Chart, Chart: true, Version: wanted.Version, Pin: wanted.Pin}, c.ociOptions())
 		if err != nil {
 			return err
 		}
@@ -132,38 +132,6 @@ func (c *Coordinator) helmTarget(ctx context.Context, t *target, namespace strin
 	}
 	t.backend, t.host = b, b.HostKey()
 	return t.identify(spec.URL, spec.Insecure, spec.PassCredentials)
-}
-
-func (c *Coordinator) ociTarget(ctx context.Context, t *target, namespace string, spec sourcev1alpha1.OCIRegistrySpec, want *Want) error {
-	switch {
-	case spec.Verify != nil:
-		return fault.New(ErrInvalid, "spec.verify is not built yet, and content that should be verified is not used unverified")
-	case spec.Provider != "" && spec.Provider != sourcev1alpha1.OCIProviderGeneric:
-		return fault.New(ErrInvalid, "spec.provider %q is not built yet; generic is", spec.Provider)
-	}
-	var wanted oci.Want
-	if want != nil {
-		content := want.Content.OCI
-		if content == nil {
-			return fault.New(ErrInvalid, "a Release takes content from an OCIRegistry with spec.source.oci")
-		}
-		wanted = oci.Want{Repository: content.Repository, Tag: content.Ref.Tag, Range: content.Ref.Semver, Digest: content.Ref.Digest, Pin: want.Revision}
-		if content.LayerSelector != nil {
-			wanted.MediaType = content.LayerSelector.MediaType
-		}
-		if err := t.setPath(content.Path); err != nil {
-			return err
-		}
-	}
-	if err := c.load(ctx, t, namespace, spec.SecretRef, spec.CASecretRef, nil, spec.Insecure); err != nil {
-		return err
-	}
-	b, err := oci.New(oci.Source{URL: spec.URL, Insecure: spec.Insecure}, t.access, c.options.Limits, wanted)
-	if err != nil {
-		return err
-	}
-	t.backend, t.host = b, b.HostKey()
-	return t.identify(spec.URL, spec.Insecure)
 }
 
 // setPath takes the path that a user wrote, with or without ./ and slashes at the ends.

@@ -246,13 +246,15 @@ type OCIRegistrySpec struct {
 	// url of the registry, oci://host[/prefix]. It may hold no credentials.
 	URL string `json:"url"`
 	// secretRef names a Secret of type kubernetes.io/dockerconfigjson, or one with username
-	// and password.
+	// and password. Only provider generic takes credentials from a Secret.
 	// +optional
 	SecretRef *SecretReference `json:"secretRef,omitempty"`
 	// caSecretRef names a Secret whose ca.crt is trusted for the registry's host.
 	// +optional
 	CASecretRef *SecretReference `json:"caSecretRef,omitempty"`
-	// provider is generic (default), aws, gcp or azure.
+	// provider is generic (default), aws, gcp or azure. With the others, url must name a
+	// registry of that cloud, and credentials are made from the identity that the controllers
+	// have in it.
 	// +optional
 	Provider OCIProvider `json:"provider,omitempty"`
 	// verify demands signatures.
@@ -267,25 +269,31 @@ type OCIRegistrySpec struct {
 	// suspend stops checks and fetches while true.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
-	// insecure accepts plain http and any certificate.
+	// insecure accepts plain http and any certificate. Only provider generic allows it.
 	// +optional
 	Insecure bool `json:"insecure,omitempty"`
 }
 
-// OCIVerification demands signatures.
+// OCIVerification demands signatures of the manifests or indexes that revisions name.
 type OCIVerification struct {
 	// provider is cosign or notation.
 	Provider string `json:"provider"`
-	// secretRef names a Secret with the public keys or certificates that are trusted.
+	// secretRef names a Secret with what is trusted. For cosign: public keys under names that
+	// end in .pub; for keyless signatures, the trusted root of a Sigstore deployment under
+	// trusted_root.json instead. With both a key and a trusted root, a transparency log of
+	// the root must vouch for signatures with the key. For notation: certificates under names
+	// that end in .crt or .pem, those of timestamp authorities beginning with tsa, and
+	// optionally a trust policy under trustpolicy.json. It is required.
 	// +optional
 	SecretRef *SecretReference `json:"secretRef,omitempty"`
-	// matchOIDCIdentity lists identities that keyless signatures must have.
+	// matchOIDCIdentity lists the identities of which keyless signatures must have one.
 	// +optional
 	// +listType=atomic
 	MatchOIDCIdentity []OIDCIdentity `json:"matchOIDCIdentity,omitempty"`
 }
 
-// OIDCIdentity is an identity of a keyless signature. Both are regular expressions.
+// OIDCIdentity is an identity of a keyless signature. Both are regular expressions, which
+// must match the whole text.
 type OIDCIdentity struct {
 	// issuer of the identity.
 	Issuer string `json:"issuer"`

@@ -105,8 +105,13 @@ func OCIRegistry(r *sourcev1alpha1.OCIRegistry) field.ErrorList {
 	errs = append(errs, secretRef(spec.Child("caSecretRef"), r.Spec.CASecretRef)...)
 	errs = append(errs, oneOf(spec.Child("provider"), r.Spec.Provider, sourcev1alpha1.OCIProviderGeneric,
 		sourcev1alpha1.OCIProviderAWS, sourcev1alpha1.OCIProviderGCP, sourcev1alpha1.OCIProviderAzure)...)
-	if r.Spec.SecretRef != nil && r.Spec.Provider != sourcev1alpha1.OCIProviderGeneric && r.Spec.Provider != "" {
-		errs = append(errs, field.Forbidden(spec.Child("secretRef"), "only provider generic takes credentials from a Secret"))
+	if r.Spec.Provider != sourcev1alpha1.OCIProviderGeneric && r.Spec.Provider != "" {
+		if r.Spec.SecretRef != nil {
+			errs = append(errs, field.Forbidden(spec.Child("secretRef"), "only provider generic takes credentials from a Secret"))
+		}
+		if r.Spec.Insecure {
+			errs = append(errs, field.Forbidden(spec.Child("insecure"), "would send the token of the provider in the clear"))
+		}
 	}
 	if r.Spec.Verify != nil {
 		errs = append(errs, ociVerification(spec.Child("verify"), r.Spec.Verify)...)
@@ -138,17 +143,12 @@ func gitHubApp(spec *field.Path, u *url.URL, r *sourcev1alpha1.GitRepository) fi
 func ociVerification(path *field.Path, v *sourcev1alpha1.OCIVerification) field.ErrorList {
 	errs := oneOf(path.Child("provider"), v.Provider, signerCosign, signerNotation)
 	errs = append(errs, secretRef(path.Child("secretRef"), v.SecretRef)...)
-	identities := path.Child("matchOIDCIdentity")
-	if v.Provider == signerNotation {
-		if v.SecretRef == nil {
-			errs = append(errs, field.Required(path.Child("secretRef"), "provider notation needs certificates that are trusted"))
-		}
-		if len(v.MatchOIDCIdentity) > 0 {
-			errs = append(errs, field.Forbidden(identities, "only provider cosign has keyless signatures"))
-		}
+	if v.SecretRef == nil {
+		errs = append(errs, field.Required(path.Child("secretRef"), trusts(v)))
 	}
-	if v.Provider == signerCosign && v.SecretRef == nil && len(v.MatchOIDCIdentity) == 0 {
-		errs = append(errs, field.Required(path, "provider cosign needs secretRef with public keys, or matchOIDCIdentity for keyless signatures"))
+	identities := path.Child("matchOIDCIdentity")
+	if v.Provider == signerNotation && len(v.MatchOIDCIdentity) > 0 {
+		errs = append(errs, field.Forbidden(identities, "only provider cosign has keyless signatures"))
 	}
 	errs = append(errs, atMost(identities, v.MatchOIDCIdentity, maxItems)...)
 	for i, identity := range v.MatchOIDCIdentity {
@@ -156,6 +156,17 @@ func ociVerification(path *field.Path, v *sourcev1alpha1.OCIVerification) field.
 		errs = append(errs, expression(identities.Index(i).Child("subject"), identity.Subject)...)
 	}
 	return errs
+}
+
+// trusts says what the Secret of a verification must hold.
+func trusts(v *sourcev1alpha1.OCIVerification) string {
+	switch {
+	case v.Provider == signerNotation:
+		return "provider notation needs a Secret with the certificates that are trusted"
+	case len(v.MatchOIDCIdentity) > 0:
+		return "keyless signatures need a Secret with " + sourcev1alpha1.SecretKeyTrustedRoot + ", which says what vouches for identities"
+	}
+	return "provider cosign needs a Secret with the public keys that are trusted"
 }
 
 // expression checks a regular expression.

@@ -226,7 +226,18 @@ func TestOCIRegistry(t *testing.T) {
 	}{
 		{name: "registry", given: sourcev1alpha1.OCIRegistrySpec{URL: "oci://example.com:5000"}},
 		{name: "prefix", given: sourcev1alpha1.OCIRegistrySpec{URL: "oci://example.com/team/apps"}},
-		{name: "keyless", given: sourcev1alpha1.OCIRegistrySpec{URL: "oci://example.com", Verify: &sourcev1alpha1.OCIVerification{Provider: "cosign", MatchOIDCIdentity: keyless}}},
+		{name: "key", given: sourcev1alpha1.OCIRegistrySpec{URL: "oci://example.com", Verify: &sourcev1alpha1.OCIVerification{Provider: "cosign", SecretRef: ref("a")}}},
+		{name: "keyless", given: sourcev1alpha1.OCIRegistrySpec{URL: "oci://example.com", Verify: &sourcev1alpha1.OCIVerification{Provider: "cosign", SecretRef: ref("a"), MatchOIDCIdentity: keyless}}},
+		{
+			name:  "keyless without a trusted root",
+			given: sourcev1alpha1.OCIRegistrySpec{URL: "oci://example.com", Verify: &sourcev1alpha1.OCIVerification{Provider: "cosign", MatchOIDCIdentity: keyless}},
+			want:  []string{"spec.verify.secretRef: FieldValueRequired"},
+		},
+		{
+			name:  "a cloud's token in the clear",
+			given: sourcev1alpha1.OCIRegistrySpec{URL: "oci://example.com", Provider: "gcp", Insecure: true},
+			want:  []string{"spec.insecure: FieldValueForbidden"},
+		},
 		{name: "https", given: sourcev1alpha1.OCIRegistrySpec{URL: "https://example.com"}, want: []string{"spec.url: FieldValueInvalid"}},
 		{name: "upper-case prefix", given: sourcev1alpha1.OCIRegistrySpec{URL: "oci://example.com/Team"}, want: []string{"spec.url: FieldValueInvalid"}},
 		{name: "digest", given: sourcev1alpha1.OCIRegistrySpec{URL: "oci://example.com/a@sha256:00"}, want: []string{"spec.url: FieldValueInvalid"}},
@@ -238,7 +249,7 @@ func TestOCIRegistry(t *testing.T) {
 		{
 			name:  "cosign without a key",
 			given: sourcev1alpha1.OCIRegistrySpec{URL: "oci://example.com", Verify: &sourcev1alpha1.OCIVerification{Provider: "cosign"}},
-			want:  []string{"spec.verify: FieldValueRequired"},
+			want:  []string{"spec.verify.secretRef: FieldValueRequired"},
 		},
 		{
 			name:  "keyless notation",
@@ -251,7 +262,7 @@ func TestOCIRegistry(t *testing.T) {
 				Provider: "ibm", Verify: &sourcev1alpha1.OCIVerification{Provider: "gpg", MatchOIDCIdentity: []sourcev1alpha1.OIDCIdentity{{Issuer: "("}}},
 			},
 			want: []string{
-				"spec.url: FieldValueRequired", "spec.provider: FieldValueNotSupported", "spec.verify.provider: FieldValueNotSupported",
+				"spec.url: FieldValueRequired", "spec.provider: FieldValueNotSupported", "spec.verify.provider: FieldValueNotSupported", "spec.verify.secretRef: FieldValueRequired",
 				"spec.verify.matchOIDCIdentity[0].issuer: FieldValueInvalid", "spec.verify.matchOIDCIdentity[0].subject: FieldValueRequired",
 			},
 		},

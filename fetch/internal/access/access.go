@@ -68,7 +68,8 @@ type Access struct {
 func Load(ctx context.Context, secrets Secrets, refs References) (*Access, error) {
 	l := loader{ctx: ctx, secrets: secrets, namespace: refs.Namespace, access: &Access{}, gitHubApp: refs.GitHubApp}
 	if refs.GitHubApp && refs.Auth == "" {
-		return nil, fault.New(fault.ErrInvalid, "spec.provider github needs a secretRef to a Secret with the keys %s, %s and %s", keyAppID, keyAppInstallationID, keyAppPrivateKey)
+		return nil, fault.New(fault.ErrInvalid, "spec.provider github needs a secretRef to a Secret with the keys %s, %s and %s",
+			sourcev1alpha1.SecretKeyGitHubAppID, sourcev1alpha1.SecretKeyGitHubAppInstallationID, sourcev1alpha1.SecretKeyGitHubAppPrivateKey)
 	}
 	digest := sha256.New()
 	for _, step := range []struct {
@@ -119,10 +120,8 @@ func (a *Access) Scrubber() *fault.Scrubber {
 	return a.scrubber.Load()
 }
 
-// hide makes the Scrubber know a secret that was made just now.
-func (a *Access) hide(secret string) {
-	a.scrubber.Store(a.Scrubber().With(secret, tokenUser+":"+secret))
-}
+// Hide makes the Scrubber know secrets that were made just now.
+func (a *Access) Hide(secrets ...string) { a.scrubber.Store(a.Scrubber().With(secrets...)) }
 
 // SecretName is the namespace/name of the Secret with the credentials, for messages.
 func (a *Access) SecretName() string { return a.name }
@@ -152,10 +151,7 @@ func (a *Access) secrets() []string {
 		password, _ := a.proxy.User.Password()
 		list = append(list, password)
 	}
-	for _, auth := range dockerAuths(a.DockerConfig) {
-		list = append(list, auth.secrets()...)
-	}
-	return list
+	return append(list, dockerSecrets(a.DockerConfig)...)
 }
 
 type loader struct {

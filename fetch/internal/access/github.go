@@ -15,21 +15,15 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
+	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
+	"kumodo.io/convoy/fetch/internal/expiring"
 	"kumodo.io/convoy/fetch/internal/fault"
 )
 
-// Keys of a Secret with the credentials of a GitHub App.
-const (
-	keyAppID             = "githubAppID"
-	keyAppInstallationID = "githubAppInstallationID"
-	keyAppPrivateKey     = "githubAppPrivateKey"
-	keyAppBaseURL        = "githubAppBaseURL"
-	// gitHubAPI is where an App asks for tokens unless githubAppBaseURL says otherwise.
-	gitHubAPI = "https://api.github.com"
-)
+// gitHubAPI is where an App asks for tokens unless githubAppBaseURL says otherwise.
+const gitHubAPI = "https://api.github.com"
 
 const (
 	// tokenMargin is how long before its end a token is not used any more.
@@ -53,26 +47,26 @@ type gitHubApp struct {
 
 // app reads the keys of a GitHub App. The error is fault.ErrSecret.
 func (l *loader) app(name string, data map[string][]byte) error {
-	app := &gitHubApp{id: text(data, keyAppID), installation: text(data, keyAppInstallationID)}
-	for _, key := range []string{keyAppID, keyAppInstallationID, keyAppPrivateKey} {
+	app := &gitHubApp{id: text(data, sourcev1alpha1.SecretKeyGitHubAppID), installation: text(data, sourcev1alpha1.SecretKeyGitHubAppInstallationID)}
+	for _, key := range []string{sourcev1alpha1.SecretKeyGitHubAppID, sourcev1alpha1.SecretKeyGitHubAppInstallationID, sourcev1alpha1.SecretKeyGitHubAppPrivateKey} {
 		if len(data[key]) == 0 {
 			return fault.New(fault.ErrSecret, "the Secret %s has no key %s, which spec.provider github needs", name, key)
 		}
 	}
 	if strings.Trim(app.installation, "0123456789") != "" {
-		return fault.New(fault.ErrSecret, "the key %s of the Secret %s is no number", keyAppInstallationID, name)
+		return fault.New(fault.ErrSecret, "the key %s of the Secret %s is no number", sourcev1alpha1.SecretKeyGitHubAppInstallationID, name)
 	}
-	l.access.appKey = data[keyAppPrivateKey]
-	if app.key = parseRSA(data[keyAppPrivateKey]); app.key == nil {
-		return fault.New(fault.ErrSecret, "the key %s of the Secret %s is no RSA private key in PEM form", keyAppPrivateKey, name)
+	l.access.appKey = data[sourcev1alpha1.SecretKeyGitHubAppPrivateKey]
+	if app.key = parseRSA(data[sourcev1alpha1.SecretKeyGitHubAppPrivateKey]); app.key == nil {
+		return fault.New(fault.ErrSecret, "the key %s of the Secret %s is no RSA private key in PEM form", sourcev1alpha1.SecretKeyGitHubAppPrivateKey, name)
 	}
-	base := text(data, keyAppBaseURL)
+	base := text(data, sourcev1alpha1.SecretKeyGitHubAppBaseURL)
 	if base == "" {
 		base = gitHubAPI
 	}
 	u, err := ParseURL(base)
 	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" {
-		return fault.New(fault.ErrSecret, "the key %s of the Secret %s is no https URL such as https://github.example.com/api/v3", keyAppBaseURL, name)
+		return fault.New(fault.ErrSecret, "the key %s of the Secret %s is no https URL such as https://github.example.com/api/v3", sourcev1alpha1.SecretKeyGitHubAppBaseURL, name)
 	}
 	app.api = u
 	l.access.gitHub = app
@@ -110,83 +104,41 @@ func (app *gitHubApp) jwt(now time.Time) (string, error) {
 // Tokens makes tokens of GitHub Apps and keeps them until shortly before they end. It is
 // safe for concurrent use; a process has one.
 type Tokens struct {
-	now func() time.Time
-
-	mu   sync.Mutex
-	kept map[string]*keptToken
-}
-
-type keptToken struct {
-	// turn is held by who asks for the token, so that one asks for all.
-	turn  chan struct{}
-	value string
-	until time.Time
+	now  func() time.Time
+	kept *expiring.Cache[string]
 }
 
 // NewTokens returns Tokens without any; now tells the time.
 func NewTokens(now func() time.Time) *Tokens {
-	return &Tokens{now: now, kept: map[string]*keptToken{}}
-}
-
-// entry returns the place of the token of an App, and forgets those that have ended.
-func (t *Tokens) entry(digest string) *keptToken {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	e, ok := t.kept[digest]
-	if !ok {
-		now := t.now()
-		for key, other := range t.kept {
-			select {
-			case other.turn <- struct{}{}:
-				if !now.Before(other.until) {
-					delete(t.kept, key)
-				}
-				<-other.turn
-			default:
-			}
-		}
-		e = &keptToken{turn: make(chan struct{}, 1)}
-		t.kept[digest] = e
-	}
-	return e
+	return &Tokens{now: now, kept: expiring.New[string](now)}
 }
 
 // authorization returns what a request of the App to the Git host carries.
 func (t *Tokens) authorization(ctx context.Context, a *Access) (string, error) {
-	e := t.entry(a.digest)
-	select {
-	case e.turn <- struct{}{}:
-		defer func() { <-e.turn }()
-	case <-ctx.Done():
-		return "", fault.FromRequest(ctx.Err(), nil)
-	}
-	if !t.now().Before(e.until) {
+	token, err := t.kept.Get(ctx, a.digest, func(ctx context.Context) (string, time.Time, error) {
 		value, until, err := a.askGitHub(ctx, t.now())
-		if err != nil {
-			return "", err
-		}
-		e.value, e.until = value, until.Add(-tokenMargin)
+		return value, until.Add(-tokenMargin), err
+	})
+	if err != nil {
+		return "", fault.FromRequest(err, nil)
 	}
-	a.hide(e.value)
-	return basic(tokenUser, e.value), nil
+	a.hideToken(token)
+	return basic(tokenUser, token), nil
 }
 
 // Forget drops the token of an App that the Git host does not accept.
-func (t *Tokens) Forget(a *Access) {
-	e := t.entry(a.digest)
-	e.turn <- struct{}{}
-	e.until = time.Time{}
-	<-e.turn
-}
+func (t *Tokens) Forget(a *Access) { t.kept.Forget(a.digest) }
+
+func (a *Access) hideToken(token string) { a.Hide(token, tokenUser+":"+token) }
 
 // askGitHub makes a token of the installation.
 func (a *Access) askGitHub(ctx context.Context, now time.Time) (value string, until time.Time, err error) {
 	app := a.gitHub
 	jwt, err := app.jwt(now)
 	if err != nil {
-		return "", until, fault.New(fault.ErrSecret, "the key %s of the Secret %s cannot sign", keyAppPrivateKey, a.name)
+		return "", until, fault.New(fault.ErrSecret, "the key %s of the Secret %s cannot sign", sourcev1alpha1.SecretKeyGitHubAppPrivateKey, a.name)
 	}
-	a.hide(jwt)
+	a.hideToken(jwt)
 	// The API is another host than that of the repository: no other credentials go there.
 	client, err := a.anonymous(false).NewClient(app.api, Options{})
 	if err != nil {
@@ -197,7 +149,7 @@ func (a *Access) askGitHub(ctx context.Context, now time.Time) (value string, un
 	at := app.api.JoinPath("app", "installations", app.installation, "access_tokens")
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, at.String(), http.NoBody)
 	if err != nil {
-		return "", until, fault.New(fault.ErrSecret, "the key %s of the Secret %s is no usable URL", keyAppBaseURL, a.name)
+		return "", until, fault.New(fault.ErrSecret, "the key %s of the Secret %s is no usable URL", sourcev1alpha1.SecretKeyGitHubAppBaseURL, a.name)
 	}
 	request.Header.Set("Accept", "application/vnd.github+json")
 	response, err := client.Do(request)
@@ -225,9 +177,9 @@ func (a *Access) askGitHub(ctx context.Context, now time.Time) (value string, un
 func (a *Access) gitHubRefused(status int) error {
 	switch status {
 	case http.StatusUnauthorized:
-		return fault.New(fault.ErrUnauthorized, "the GitHub API does not accept the App of the Secret %s (status 401): %s and %s do not belong together", a.name, keyAppID, keyAppPrivateKey)
+		return fault.New(fault.ErrUnauthorized, "the GitHub API does not accept the App of the Secret %s (status 401): %s and %s do not belong together", a.name, sourcev1alpha1.SecretKeyGitHubAppID, sourcev1alpha1.SecretKeyGitHubAppPrivateKey)
 	case http.StatusNotFound:
-		return fault.New(fault.ErrUnauthorized, "the GitHub API knows no installation of the App with the %s of the Secret %s (status 404)", keyAppInstallationID, a.name)
+		return fault.New(fault.ErrUnauthorized, "the GitHub API knows no installation of the App with the %s of the Secret %s (status 404)", sourcev1alpha1.SecretKeyGitHubAppInstallationID, a.name)
 	}
 	return fault.FromStatus(status, "the GitHub API", true)
 }

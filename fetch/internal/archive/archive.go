@@ -10,7 +10,6 @@ package archive
 import (
 	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"io"
 	"path"
@@ -23,8 +22,7 @@ import (
 
 // Options say what kind of archive it is.
 type Options struct {
-	// Plain archives are not compressed; others are gzip.
-	Plain bool
+	Compression Compression
 	// StripTop takes the one folder off that everything in the archive lies in.
 	StripTop bool
 	Limits   backend.Limits
@@ -32,17 +30,12 @@ type Options struct {
 
 // Unpack reads an archive. The errors are fault.ErrContent and fault.ErrLimit.
 func Unpack(data []byte, o Options) (*tree.Tree, error) {
-	r := io.Reader(bytes.NewReader(data))
-	if !o.Plain {
-		z, err := gzip.NewReader(r)
-		if err != nil {
-			return nil, fault.New(fault.ErrContent, "the archive is not compressed with gzip")
-		}
-		r = z
+	r, err := decompress(data, o)
+	if err != nil {
+		return nil, err
 	}
-	u := unpacker{options: o, builder: tree.NewBuilder(o.Limits)}
-	// Headers and padding count too: a file of nothing but headers can be as large.
-	u.tar = tar.NewReader(&inflated{r: r, left: o.Limits.ContentBytes + int64(o.Limits.Files)*2048, limits: o.Limits})
+	defer r.Close()
+	u := unpacker{options: o, builder: tree.NewBuilder(o.Limits), tar: tar.NewReader(r)}
 	for {
 		header, err := u.tar.Next()
 		if errors.Is(err, io.EOF) {
@@ -55,21 +48,6 @@ func Unpack(data []byte, o Options) (*tree.Tree, error) {
 			return nil, err
 		}
 	}
-}
-
-// inflated bounds what decompression may give.
-type inflated struct {
-	r      io.Reader
-	left   int64
-	limits backend.Limits
-}
-
-func (i *inflated) Read(p []byte) (int, error) {
-	n, err := i.r.Read(p)
-	if i.left -= int64(n); i.left < 0 {
-		return 0, tree.TooLarge(i.limits)
-	}
-	return n, err
 }
 
 func damaged(err error) error {

@@ -4,12 +4,15 @@ package archive
 
 import (
 	"archive/tar"
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
 	. "github.com/onsi/gomega"
 
 	"kumodo.io/convoy/fetch/internal/backend"
@@ -19,6 +22,13 @@ import (
 
 func limits() backend.Limits {
 	return backend.Limits{ContentBytes: 1 << 20, FileBytes: 1 << 19, Files: 100, PathBytes: 200, PathDepth: 10}
+}
+
+// compressions are all that an archive can have.
+var compressions = map[Compression]func(testing.TB, []byte) []byte{
+	Gzip: testsource.Gzip,
+	Zstd: func(t testing.TB, data []byte) []byte { return testsource.Zstd(t, data) },
+	None: func(_ testing.TB, data []byte) []byte { return data },
 }
 
 func TestUnpackRefuses(t *testing.T) {
@@ -49,13 +59,22 @@ func TestUnpackRefuses(t *testing.T) {
 		{"twice in another spelling", []tar.Header{file("c/a"), file("./c//a")}, fault.ErrContent, "c/a"},
 		{"long name", []tar.Header{file(strings.Repeat("n", 5000))}, fault.ErrLimit, "nnn"},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			g := NewWithT(t)
-			_, err := Unpack(testsource.TarGzOf(t, tc.given, nil), Options{Limits: limits()})
-			g.Expect(errors.Is(err, tc.want)).To(BeTrue(), "%v", err)
-			g.Expect(err.Error()).To(ContainSubstring(tc.names))
-		})
+		for compression, compress := range compressions {
+			t.Run(tc.name+"/"+compression.String(), func(t *testing.T) {
+				g := NewWithT(t)
+				_, err := Unpack(compress(t, testsource.TarOf(t, tc.given, nil)), Options{Compression: compression, Limits: limits()})
+				g.Expect(errors.Is(err, tc.want)).To(BeTrue(), "%v", err)
+				g.Expect(err.Error()).To(ContainSubstring(tc.names))
+			})
+		}
 	}
+}
+
+func TestUnpackRefusesNUL(t *testing.T) {
+	// An accent makes the name an extended record, in which a NUL can be put.
+	named := testsource.TarOf(t, []tar.Header{{Name: "a\u00e9b", Typeflag: tar.TypeReg, Mode: 0o644}}, nil)
+	_, err := Unpack(bytes.Replace(named, []byte("\u00e9"), []byte("\x00_"), 1), Options{Compression: None, Limits: limits()})
+	NewWithT(t).Expect(errors.Is(err, fault.ErrContent)).To(BeTrue(), "%v", err)
 }
 
 func TestUnpack(t *testing.T) {
@@ -105,34 +124,123 @@ func TestBombs(t *testing.T) {
 		for i := range n {
 			headers = append(headers, tar.Header{Name: fmt.Sprintf("d/%d", i), Typeflag: tar.TypeReg})
 		}
-		return testsource.TarGzOf(t, headers, nil)
+		return testsource.TarOf(t, headers, nil)
 	}
-	liar := testsource.TarGzOf(t, []tar.Header{{Name: "a", Typeflag: tar.TypeReg, Size: 3}}, map[string]string{"a": "abc"})
+	zeros := func(name string, n int) []byte {
+		return testsource.TarOf(t, []tar.Header{{Name: name, Typeflag: tar.TypeReg, Size: int64(n)}}, map[string]string{name: strings.Repeat("0", n)})
+	}
+	honest := testsource.TarOf(t, []tar.Header{{Name: "a", Typeflag: tar.TypeReg, Size: 3}}, map[string]string{"a": "abc"})
 	for _, tc := range []struct {
 		name  string
 		given []byte
 		want  error
 	}{
-		{"one large file", testsource.TarGz(t, map[string]string{"a": strings.Repeat("0", 1<<20)}), fault.ErrLimit},
-		{"many files with much content", testsource.TarGz(t, map[string]string{"a": strings.Repeat("0", 1<<19), "b": strings.Repeat("0", 1<<19), "c": strings.Repeat("0", 1<<19)}), fault.ErrLimit},
+		{"one large file", zeros("a", 1<<20), fault.ErrLimit},
+		{"far more than is ever read", zeros("a", 16<<20), fault.ErrLimit},
+		{"much content in few files", slices.Concat(withoutEnd(zeros("a", 1<<19)), withoutEnd(zeros("b", 1<<19)), zeros("c", 1<<19)), fault.ErrLimit},
 		{"many empty entries", many(5000), fault.ErrLimit},
-		{"cut off", liar[:len(liar)-20], fault.ErrContent},
-		{"no gzip", []byte("PK\x03\x04"), fault.ErrContent},
-		{"empty", nil, fault.ErrContent},
+		{"many entries for one directory", slices.Repeat(withoutEnd(testsource.TarOf(t, []tar.Header{{Name: "./", Typeflag: tar.TypeDir}}, nil)), 5000), fault.ErrLimit},
+		{"long names of nothing", bytes.Repeat(longName(withoutEnd(zeros("a", 1<<19))), 16), fault.ErrLimit},
+		{"a size that is a lie", liar(honest), fault.ErrLimit},
+		{"cut off", honest[:512], fault.ErrContent},
+	} {
+		for compression, compress := range compressions {
+			t.Run(tc.name+"/"+compression.String(), func(t *testing.T) {
+				_, err := Unpack(compress(t, tc.given), Options{Compression: compression, Limits: limits()})
+				NewWithT(t).Expect(errors.Is(err, tc.want)).To(BeTrue(), "%v", err)
+			})
+		}
+	}
+}
+
+// withoutEnd takes the empty blocks off that end an archive.
+func withoutEnd(archive []byte) []byte { return archive[:len(archive)-1024] }
+
+// liar makes the first header claim a terabyte.
+func liar(archive []byte) []byte {
+	return patched(archive, 124, "\x80\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00")
+}
+
+// longName makes the first entry the long name of the next one.
+func longName(archive []byte) []byte { return patched(archive, 156, "L") }
+
+// patched changes the first header and makes its checksum right.
+func patched(archive []byte, at int, with string) []byte {
+	changed := bytes.Clone(archive)
+	copy(changed[at:], with)
+	copy(changed[148:156], "        ")
+	sum := 0
+	for _, b := range changed[:512] {
+		sum += int(b)
+	}
+	copy(changed[148:156], fmt.Sprintf("%06o\x00 ", sum))
+	return changed
+}
+
+// TestMembers reads what is compressed in several parts as one archive, within the limits of
+// one.
+func TestMembers(t *testing.T) {
+	small := testsource.TarOf(t, []tar.Header{{Name: "a", Typeflag: tar.TypeReg, Size: 3}}, map[string]string{"a": "abc"})
+	for compression, compress := range compressions {
+		t.Run(compression.String(), func(t *testing.T) {
+			g := NewWithT(t)
+			whole, err := Unpack(slices.Concat(compress(t, small[:700]), compress(t, small[700:])), Options{Compression: compression, Limits: limits()})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(whole.Files()).To(Equal(1))
+			part := make([]byte, 1<<19) // zeros between the entries end an archive
+			copy(part, withoutEnd(testsource.TarOf(t, []tar.Header{{Name: "b", Typeflag: tar.TypeReg, Size: 1<<19 - 1024}}, map[string]string{"b": strings.Repeat("0", 1<<19-1024)})))
+			_, err = Unpack(bytes.Repeat(compress(t, part), 16), Options{Compression: compression, Limits: limits()})
+			g.Expect(fault.Kind(err)).NotTo(BeNil(), "%v", err)
+		})
+	}
+}
+
+func TestCompression(t *testing.T) {
+	plain := testsource.TarOf(t, []tar.Header{{Name: "a", Typeflag: tar.TypeReg, Size: 3}}, map[string]string{"a": "abc"})
+	for _, tc := range []struct {
+		name        string
+		compression Compression
+		given       []byte
+		want        error
+		wantText    string
+	}{
+		{name: "recognised gzip", compression: Recognised, given: testsource.Gzip(t, plain)},
+		{name: "recognised zstd", compression: Recognised, given: testsource.Zstd(t, plain)},
+		{name: "recognised as none", compression: Recognised, given: plain},
+		{name: "zstd at its best", compression: Zstd, given: testsource.Zstd(t, plain, zstd.WithEncoderLevel(zstd.SpeedBestCompression))},
+		{name: "no gzip", given: []byte("PK\x03\x04"), want: fault.ErrContent, wantText: "not compressed with gzip"},
+		{name: "no zstd", compression: Zstd, given: []byte("PK\x03\x04"), want: fault.ErrContent, wantText: "not compressed with zstd"},
+		{name: "empty", want: fault.ErrContent, wantText: "not compressed with gzip"},
+		{name: "empty zstd", compression: Zstd, want: fault.ErrContent, wantText: "not compressed with zstd"},
+		{name: "cut off", compression: Zstd, given: testsource.Zstd(t, plain)[:20], want: fault.ErrContent, wantText: "damaged"},
+		{name: "a window of 128 MiB", compression: Zstd, given: []byte{0x28, 0xb5, 0x2f, 0xfd, 0x00, 17 << 3, 0x01, 0x00, 0x00}, want: fault.ErrLimit, wantText: "needs more memory"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := Unpack(tc.given, Options{Limits: limits()})
-			NewWithT(t).Expect(errors.Is(err, tc.want)).To(BeTrue(), "%v", err)
+			g := NewWithT(t)
+			whole, err := Unpack(tc.given, Options{Compression: tc.compression, Limits: limits()})
+			if tc.want != nil {
+				g.Expect(errors.Is(err, tc.want)).To(BeTrue(), "%v", err)
+				g.Expect(err.Error()).To(ContainSubstring(tc.wantText))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(whole.Files()).To(Equal(1))
 		})
 	}
 }
 
 func FuzzUnpack(f *testing.F) {
-	f.Add(testsource.TarGz(f, map[string]string{"c/a": "1", "c/d/b": "2"}))
-	f.Add(testsource.TarGzOf(f, []tar.Header{{Name: "c/x", Typeflag: tar.TypeLink, Linkname: "../y"}}, nil))
-	f.Add(testsource.TarGzOf(f, []tar.Header{{Name: "c/x", Typeflag: tar.TypeSymlink, Linkname: "../../y"}}, nil))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		tree, err := Unpack(data, Options{Limits: limits()})
+	for _, archive := range [][]byte{
+		testsource.Gunzip(f, testsource.TarGz(f, map[string]string{"c/a": "1", "c/d/b": "2"})),
+		testsource.TarOf(f, []tar.Header{{Name: "c/x", Typeflag: tar.TypeLink, Linkname: "../y"}}, nil),
+		testsource.TarOf(f, []tar.Header{{Name: "c/x", Typeflag: tar.TypeSymlink, Linkname: "../../y"}}, nil),
+	} {
+		for compression, compress := range compressions {
+			f.Add(compress(f, archive), int(compression))
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte, compression int) {
+		tree, err := Unpack(data, Options{Compression: Compression(compression & 3), Limits: limits()})
 		if err != nil {
 			if fault.Kind(err) == nil {
 				t.Fatalf("an error without kind: %v", err)

@@ -93,13 +93,13 @@ type CheckResult struct {
 type Revision struct {
 	// Name is the branch, tag or version through which the state was found; may be empty.
 	Name string
-	// Algorithm is sha1 or sha256.
+	// Algorithm is sha1 for Git, else sha256, sha384 or sha512.
 	Algorithm string
 	// Hex is the commit id or digest, in lower case.
 	Hex string
 }
 
-var hexDigits = map[string]int{"sha1": 40, "sha256": 64}
+var hexDigits = map[string]int{"sha1": 40, "sha256": 64, "sha384": 96, "sha512": 128}
 
 // String returns the written form.
 func (r Revision) String() string {

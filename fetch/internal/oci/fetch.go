@@ -4,7 +4,6 @@ package oci
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"path"
 	"slices"
@@ -22,13 +21,10 @@ import (
 	"kumodo.io/convoy/fetch/internal/tree"
 )
 
-// ChartLayer is the media type of the layer that holds a Helm chart.
-const ChartLayer = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+const maxManifest = 4 << 20
 
-const (
-	maxManifest = 4 << 20
-	dockerIndex = "application/vnd.docker.distribution.manifest.list.v2+json"
-)
+// algorithms of the digests that name manifests.
+var algorithms = []string{"sha256", "sha384", "sha512"}
 
 // Key identifies the content of a revision. The version of a chart counts: content that is
 // tagged as two versions is right for one of them at most.
@@ -45,7 +41,7 @@ func (b *Backend) Key(revision string) (string, error) {
 
 func (b *Backend) parse(revision string) (backend.Revision, error) {
 	r, err := backend.ParseRevision(revision)
-	if err == nil && r.Algorithm != "sha256" {
+	if err == nil && !slices.Contains(algorithms, r.Algorithm) {
 		err = fault.New(fault.ErrInvalid, "%q is no revision of an artifact", revision)
 	}
 	return r, err
@@ -64,11 +60,19 @@ func (b *Backend) Fetch(ctx context.Context, ops backend.Ops, revision string) (
 			return err
 		}
 		defer s.close()
-		manifest, err := s.manifest(ctx, r.Digest())
+		descriptor, data, err := s.rawManifest(ctx, r.Digest())
 		if err != nil {
 			return err
 		}
-		layer, err := b.choose(manifest.Layers)
+		// Before anything of it is believed: what it refers to, it refers to by digest.
+		if err := s.verified(ctx, ops, descriptor, data); err != nil {
+			return err
+		}
+		layers, err := s.layers(ctx, descriptor, data)
+		if err != nil {
+			return err
+		}
+		layer, err := b.choose(layers)
 		if err != nil {
 			return err
 		}
@@ -76,32 +80,6 @@ func (b *Backend) Fetch(ctx context.Context, ops backend.Ops, revision string) (
 		return err
 	})
 	return t, err
-}
-
-// manifest reads a manifest. An index is followed when it holds one manifest only.
-func (s *clients) manifest(ctx context.Context, id string) (*ocispec.Manifest, error) {
-	for range 2 {
-		descriptor, data, err := s.rawManifest(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		if descriptor.MediaType != ocispec.MediaTypeImageIndex && descriptor.MediaType != dockerIndex {
-			var manifest ocispec.Manifest
-			if json.Unmarshal(data, &manifest) != nil {
-				return nil, fault.New(fault.ErrContent, "the manifest %s is damaged", id)
-			}
-			return &manifest, nil
-		}
-		var index ocispec.Index
-		if json.Unmarshal(data, &index) != nil {
-			return nil, fault.New(fault.ErrContent, "the index %s is damaged", id)
-		}
-		if len(index.Manifests) != 1 {
-			return nil, fault.New(fault.ErrContent, "%s is an index of %d manifests, of which none is the obvious one; refer to one of them by its digest", id, len(index.Manifests))
-		}
-		id = index.Manifests[0].Digest.String()
-	}
-	return nil, fault.New(fault.ErrContent, "the index leads to another index, %s", id)
 }
 
 func (s *clients) rawManifest(ctx context.Context, id string) (ocispec.Descriptor, []byte, error) {
@@ -122,7 +100,8 @@ func (s *clients) rawManifest(ctx context.Context, id string) (ocispec.Descripto
 	if wanted.Algorithm().FromBytes(data) != wanted {
 		return ocispec.Descriptor{}, nil, fault.New(fault.ErrContent, "the registry sent another manifest than %s", id)
 	}
-	return descriptor, data, nil
+	// What is signed is described by these three.
+	return ocispec.Descriptor{MediaType: descriptor.MediaType, Digest: wanted, Size: int64(len(data))}, data, nil
 }
 
 // choose returns the layer with the content. Their order means nothing: signatures and
@@ -153,21 +132,13 @@ func (b *Backend) choose(layers []ocispec.Descriptor) (ocispec.Descriptor, error
 	return ocispec.Descriptor{}, fault.New(fault.ErrContent, "one layer %s is needed, the artifact has %d; its layers are [%s]", wanted, len(found), strings.Join(types, ", "))
 }
 
-// isTar recognises the media types of archives, compressed or not.
-func isTar(mediaType string) bool {
-	return strings.HasSuffix(mediaType, "tar+gzip") || strings.HasSuffix(mediaType, "tar.gzip") ||
-		strings.HasSuffix(mediaType, ".tar") || strings.HasSuffix(mediaType, "tar+zstd")
-}
-
 // layer reads a layer. version is the name of the revision.
 func (s *clients) layer(ctx context.Context, layer ocispec.Descriptor, version string) (*tree.Tree, error) {
 	b := s.backend
 	what := "layer " + layer.Digest.String()
 	switch {
-	case layer.Size > b.limits.DownloadBytes:
-		return nil, fault.New(fault.ErrLimit, "the %s has %d bytes; %d are accepted", what, layer.Size, b.limits.DownloadBytes)
-	case strings.HasSuffix(layer.MediaType, "+zstd"):
-		return nil, fault.New(fault.ErrContent, "the %s is compressed with zstd, which is not built yet; gzip is", what)
+	case layer.Size > b.options.Limits.DownloadBytes:
+		return nil, fault.New(fault.ErrLimit, "the %s has %d bytes; %d are accepted", what, layer.Size, b.options.Limits.DownloadBytes)
 	case layer.Digest.Validate() != nil || layer.Size < 0:
 		return nil, fault.New(fault.ErrContent, "the manifest describes a layer wrongly")
 	}
@@ -181,9 +152,9 @@ func (s *clients) layer(ctx context.Context, layer ocispec.Descriptor, version s
 		return nil, s.failed(ctx, what, err)
 	}
 	t, err := archive.Unpack(data, archive.Options{
-		Plain:    strings.HasSuffix(layer.MediaType, ".tar"),
-		StripTop: layer.MediaType == ChartLayer,
-		Limits:   b.limits,
+		Compression: compressionOf(layer.MediaType),
+		StripTop:    layer.MediaType == ChartLayer,
+		Limits:      b.options.Limits,
 	})
 	if err != nil || layer.MediaType != ChartLayer {
 		return t, err

@@ -16,9 +16,12 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
+	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
 	"kumodo.io/convoy/fetch/internal/access"
 	"kumodo.io/convoy/fetch/internal/backend"
+	"kumodo.io/convoy/fetch/internal/cloud"
 	"kumodo.io/convoy/fetch/internal/fault"
+	"kumodo.io/convoy/fetch/internal/verify"
 )
 
 // Want is what a Release asks for. Tag, Range, Version and Digest exclude one another.
@@ -42,19 +45,33 @@ type Source struct {
 	URL string
 	// Insecure accepts plain HTTP.
 	Insecure bool
+	// Provider makes the credentials; generic, or empty, takes them from the Secret.
+	Provider sourcev1alpha1.OCIProvider
+	// Verifier checks the signatures that are demanded; nil demands none.
+	Verifier verify.Verifier
+}
+
+// Options hold for all registries.
+type Options struct {
+	Limits backend.Limits
+	// Clouds makes the credentials of clouds.
+	Clouds *cloud.Clouds
 }
 
 // Backend reads one registry.
 type Backend struct {
 	url      *url.URL // with the scheme https
 	insecure bool
+	// provider is empty for generic.
+	provider sourcev1alpha1.OCIProvider
+	verifier verify.Verifier
 	access   *access.Access
-	limits   backend.Limits
+	options  Options
 	want     Want
 }
 
 // New returns the backend of a registry. The error is fault.ErrInvalid.
-func New(s Source, a *access.Access, limits backend.Limits, want Want) (*Backend, error) {
+func New(s Source, a *access.Access, want Want, o Options) (*Backend, error) {
 	u, err := access.ParseURL(s.URL)
 	if err != nil {
 		return nil, err
@@ -66,8 +83,15 @@ func New(s Source, a *access.Access, limits backend.Limits, want Want) (*Backend
 		return nil, fault.New(fault.ErrInvalid, "the url of a registry has the form oci://host[/prefix]")
 	}
 	u.Scheme = "https"
-	b := &Backend{url: u, insecure: s.Insecure, access: a, limits: limits, want: want}
-	return b, nil
+	b := &Backend{url: u, insecure: s.Insecure, verifier: s.Verifier, access: a, options: o, want: want}
+	if s.Provider == "" || s.Provider == sourcev1alpha1.OCIProviderGeneric {
+		return b, nil
+	}
+	if s.Insecure {
+		return nil, fault.New(fault.ErrInvalid, "spec.insecure would send the token of spec.provider %s in the clear; take one of them out", s.Provider)
+	}
+	b.provider = s.Provider
+	return b, cloud.Check(s.Provider, u.Host)
 }
 
 // named says whether the repository that is wanted can be one. The error is
@@ -100,12 +124,13 @@ type clients struct {
 }
 
 func (b *Backend) open(ctx context.Context) (*clients, error) {
-	credential, err := b.credential()
+	transport, err := b.access.NewClient(b.url, access.Options{})
 	if err != nil {
 		return nil, err
 	}
-	transport, err := b.access.NewClient(b.url, access.Options{})
+	credential, err := b.credential(ctx, transport)
 	if err != nil {
+		transport.Close()
 		return nil, err
 	}
 	s := &clients{backend: b, transport: transport, anonymous: credential == auth.EmptyCredential}
@@ -146,10 +171,14 @@ func (s *clients) speaksHTTP(ctx context.Context) (bool, error) {
 	return false, fault.FromRequest(err, s.backend.scrubber())
 }
 
-// credential returns what the Secret holds for the registry.
-func (b *Backend) credential() (auth.Credential, error) {
+// credential returns what the cloud gives for the registry, or what the Secret holds.
+func (b *Backend) credential(ctx context.Context, client *access.Client) (auth.Credential, error) {
 	a := b.access
 	switch {
+	case b.provider != "":
+		made, err := b.options.Clouds.Credential(ctx, b.provider, b.url.Host, client.Client)
+		a.Hide(made.Password, made.Username+":"+made.Password, made.RefreshToken)
+		return auth.Credential{Username: made.Username, Password: made.Password, RefreshToken: made.RefreshToken}, err
 	case len(a.DockerConfig) > 0:
 		entry, err := a.DockerAuth(b.url.Host, b.reference().Repository)
 		return auth.Credential{Username: entry.Username, Password: entry.Password,
@@ -161,7 +190,7 @@ func (b *Backend) credential() (auth.Credential, error) {
 }
 
 func (s *clients) repository() *remote.Repository {
-	return &remote.Repository{Client: s.client, Reference: s.backend.reference(), PlainHTTP: s.plain, TagListMaxPages: 1000}
+	return &remote.Repository{Client: s.client, Reference: s.backend.reference(), PlainHTTP: s.plain, TagListMaxPages: 1000, ReferrerListMaxPages: 100}
 }
 
 // failed gives an error of a request a kind. what names what was asked for.
@@ -179,6 +208,9 @@ func (s *clients) failed(ctx context.Context, what string, err error) error {
 	case errors.Is(err, auth.ErrBasicCredentialNotFound):
 		return fault.FromStatus(http.StatusUnauthorized, what, false)
 	case errors.As(err, &response):
+		if s.backend.provider != "" && (response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden) {
+			s.backend.options.Clouds.Forget(s.backend.provider, s.backend.url.Host)
+		}
 		return fault.FromStatus(response.StatusCode, what, !s.anonymous)
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return fault.New(fault.ErrUnreachable, "the registry speaks plain HTTP; spec.insecure allows that")

@@ -5,9 +5,8 @@ package oci
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
-
-	"github.com/opencontainers/go-digest"
 
 	"kumodo.io/convoy/fetch/internal/backend"
 	"kumodo.io/convoy/fetch/internal/fault"
@@ -32,8 +31,8 @@ func (b *Backend) Resolve(ctx context.Context, ops backend.Ops) (string, error) 
 	}
 	if want.Digest != "" {
 		r, err := backend.ParseRevision(want.Digest)
-		if err == nil && (r.Name != "" || r.Algorithm != "sha256") {
-			err = fault.New(fault.ErrInvalid, "%q is no digest: sha256:<64 hex digits> is expected", want.Digest)
+		if err == nil && (r.Name != "" || !slices.Contains(algorithms, r.Algorithm)) {
+			err = fault.New(fault.ErrInvalid, "%q is no digest: sha256:<64 hex digits> is expected, or one of sha384 or sha512", want.Digest)
 		}
 		return r.String(), err
 	}
@@ -125,8 +124,8 @@ func (b *Backend) digest(ctx context.Context, ops backend.Ops, tag string) (stri
 			if err != nil {
 				return backend.Answer{}, s.failed(ctx, ref.Repository+":"+tag, err)
 			}
-			if descriptor.Digest.Validate() != nil || descriptor.Digest.Algorithm() != digest.SHA256 {
-				return backend.Answer{}, fault.New(fault.ErrContent, "the registry gives %s:%s the digest %q; only those of sha256 are built", ref.Repository, tag, descriptor.Digest)
+			if descriptor.Digest.Validate() != nil {
+				return backend.Answer{}, fault.New(fault.ErrContent, "the registry gives %s:%s the digest %q, which is none", ref.Repository, tag, descriptor.Digest)
 			}
 			return backend.Answer{Value: descriptor.Digest.String(), Size: 200}, nil
 		},

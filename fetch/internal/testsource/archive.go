@@ -8,9 +8,13 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"io"
 	"maps"
 	"slices"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // TarGz makes an archive of files with their content.
@@ -26,9 +30,14 @@ func TarGz(t testing.TB, files map[string]string) []byte {
 // TarGzOf makes an archive of exactly these entries; contents has those of files.
 func TarGzOf(t testing.TB, headers []tar.Header, contents map[string]string) []byte {
 	t.Helper()
+	return Gzip(t, TarOf(t, headers, contents))
+}
+
+// TarOf makes an archive that is not compressed.
+func TarOf(t testing.TB, headers []tar.Header, contents map[string]string) []byte {
+	t.Helper()
 	var buffer bytes.Buffer
-	z := gzip.NewWriter(&buffer)
-	w := tar.NewWriter(z)
+	w := tar.NewWriter(&buffer)
 	for _, header := range headers {
 		if err := w.WriteHeader(&header); err != nil {
 			t.Fatal(err)
@@ -39,12 +48,51 @@ func TarGzOf(t testing.TB, headers []tar.Header, contents map[string]string) []b
 			}
 		}
 	}
-	for _, close := range []func() error{w.Close, z.Close} {
-		if err := close(); err != nil {
-			t.Fatal(err)
-		}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
 	}
 	return buffer.Bytes()
+}
+
+// Gzip compresses.
+func Gzip(t testing.TB, data []byte) []byte {
+	t.Helper()
+	var buffer bytes.Buffer
+	return written(t, &buffer, gzip.NewWriter(&buffer), data)
+}
+
+// Zstd compresses.
+func Zstd(t testing.TB, data []byte, options ...zstd.EOption) []byte {
+	t.Helper()
+	var buffer bytes.Buffer
+	z, err := zstd.NewWriter(&buffer, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return written(t, &buffer, z, data)
+}
+
+func written(t testing.TB, to *bytes.Buffer, w io.WriteCloser, data []byte) []byte {
+	t.Helper()
+	_, err := w.Write(data)
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return to.Bytes()
+}
+
+// Gunzip takes the compression of an archive off.
+func Gunzip(t testing.TB, compressed []byte) []byte {
+	t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(compressed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }
 
 // Chart makes the archive of a small chart.

@@ -20,20 +20,33 @@ import (
 type Registry struct {
 	*httptest.Server
 	*Recorder
-	t testing.TB
+	t     testing.TB
+	sizes map[string]int
 }
 
 // Layer is a layer of an artifact.
 type Layer struct {
-	MediaType string
-	Content   []byte
+	MediaType   string
+	Content     []byte
+	Annotations map[string]string
 }
 
-// ServeOCI starts a registry.
+// ServeOCI starts a registry. It can list referrers.
 func ServeOCI(t testing.TB, tls bool) *Registry {
 	t.Helper()
-	r := &Registry{Recorder: &Recorder{}, t: t}
-	r.Server = httptest.NewUnstartedServer(r.Wrap(registry.New(registry.Logger(log.New(io.Discard, "", 0)))))
+	return serveOCI(t, tls, registry.WithReferrersSupport(true))
+}
+
+// ServeOldOCI starts a registry that cannot list referrers.
+func ServeOldOCI(t testing.TB) *Registry {
+	t.Helper()
+	return serveOCI(t, false)
+}
+
+func serveOCI(t testing.TB, tls bool, options ...registry.Option) *Registry {
+	r := &Registry{Recorder: &Recorder{}, t: t, sizes: map[string]int{}}
+	options = append(options, registry.Logger(log.New(io.Discard, "", 0)))
+	r.Server = httptest.NewUnstartedServer(r.Wrap(registry.New(options...)))
 	if tls {
 		r.StartTLS()
 	} else {
@@ -51,24 +64,45 @@ func (r *Registry) Host() string {
 // Push uploads an artifact under tags and returns the digest of its manifest.
 func (r *Registry) Push(repository string, layers []Layer, tags ...string) string {
 	r.t.Helper()
-	config := r.blob(repository, Layer{"application/vnd.oci.empty.v1+json", []byte("{}")})
+	return r.push(repository, "application/vnd.oci.empty.v1+json", layers, nil, tags...)
+}
+
+// Refer uploads an artifact that refers to a manifest that was uploaded before.
+func (r *Registry) Refer(repository, subject, artifactType string, layers ...Layer) string {
+	r.t.Helper()
+	return r.push(repository, artifactType, layers, r.Describe(subject))
+}
+
+// Describe returns the descriptor of a manifest that was uploaded before.
+func (r *Registry) Describe(digest string) map[string]any {
+	return map[string]any{"mediaType": "application/vnd.oci.image.manifest.v1+json", "digest": digest, "size": r.sizes[digest]}
+}
+
+func (r *Registry) push(repository, configType string, layers []Layer, subject map[string]any, tags ...string) string {
+	r.t.Helper()
 	described := []map[string]any{}
 	for _, layer := range layers {
 		described = append(described, r.blob(repository, layer))
 	}
-	manifest, err := json.Marshal(map[string]any{
-		"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json", "config": config, "layers": described,
-	})
+	manifest := map[string]any{
+		"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
+		"config": r.blob(repository, Layer{MediaType: configType, Content: []byte("{}")}), "layers": described,
+	}
+	if subject != nil {
+		manifest["subject"] = subject
+	}
+	data, err := json.Marshal(manifest)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return r.Manifest(repository, "application/vnd.oci.image.manifest.v1+json", manifest, tags...)
+	return r.Manifest(repository, "application/vnd.oci.image.manifest.v1+json", data, tags...)
 }
 
 // Manifest uploads a manifest under tags and returns its digest.
 func (r *Registry) Manifest(repository, mediaType string, manifest []byte, tags ...string) string {
 	r.t.Helper()
 	digest := "sha256:" + SHA256(manifest)
+	r.sizes[digest] = len(manifest)
 	for _, reference := range append([]string{digest}, tags...) {
 		r.put(fmt.Sprintf("%s/v2/%s/manifests/%s", r.URL, repository, reference), mediaType, manifest, http.StatusCreated)
 	}
@@ -85,7 +119,11 @@ func (r *Registry) blob(repository string, layer Layer) map[string]any {
 	if response.StatusCode != http.StatusCreated {
 		r.t.Fatalf("uploading a blob: %s", response.Status)
 	}
-	return map[string]any{"mediaType": layer.MediaType, "digest": digest, "size": len(layer.Content)}
+	described := map[string]any{"mediaType": layer.MediaType, "digest": digest, "size": len(layer.Content)}
+	if layer.Annotations != nil {
+		described["annotations"] = layer.Annotations
+	}
+	return described
 }
 
 func (r *Registry) put(url, mediaType string, body []byte, want int) {
@@ -114,7 +152,7 @@ func ServeTokens(t testing.TB, allow func(*http.Request) bool, token string) *ht
 			http.Error(w, `{"errors":[{"code":"UNAUTHORIZED","message":"no: `+r.Header.Get("Authorization")+`"}]}`, http.StatusUnauthorized)
 			return
 		}
-		_ = json.NewEncoder(w).Encode(map[string]string{"token": token})
+		_ = json.NewEncoder(w).Encode(map[string]string{"token": token, "access_token": token})
 	}))
 	t.Cleanup(server.Close)
 	return server

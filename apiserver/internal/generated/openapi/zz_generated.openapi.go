@@ -7842,7 +7842,7 @@ func schema_convoy_api_source_v1alpha1_OCIRegistrySpec(ref common.ReferenceCallb
 					},
 					"secretRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "secretRef names a Secret of type kubernetes.io/dockerconfigjson, or one with username and password.",
+							Description: "secretRef names a Secret of type kubernetes.io/dockerconfigjson, or one with username and password. Only provider generic takes credentials from a Secret.",
 							Ref:         ref(sourcev1alpha1.SecretReference{}.OpenAPIModelName()),
 						},
 					},
@@ -7854,7 +7854,7 @@ func schema_convoy_api_source_v1alpha1_OCIRegistrySpec(ref common.ReferenceCallb
 					},
 					"provider": {
 						SchemaProps: spec.SchemaProps{
-							Description: "provider is generic (default), aws, gcp or azure.\n\nPossible enum values:\n - `\"aws\"` takes credentials from the environment's AWS identity.\n - `\"azure\"` takes credentials from the environment's Azure identity.\n - `\"gcp\"` takes credentials from the environment's Google Cloud identity.\n - `\"generic\"` takes credentials from the Secret.",
+							Description: "provider is generic (default), aws, gcp or azure. With the others, url must name a registry of that cloud, and credentials are made from the identity that the controllers have in it.\n\nPossible enum values:\n - `\"aws\"` takes credentials from the environment's AWS identity.\n - `\"azure\"` takes credentials from the environment's Azure identity.\n - `\"gcp\"` takes credentials from the environment's Google Cloud identity.\n - `\"generic\"` takes credentials from the Secret.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"aws", "azure", "gcp", "generic"},
@@ -7887,7 +7887,7 @@ func schema_convoy_api_source_v1alpha1_OCIRegistrySpec(ref common.ReferenceCallb
 					},
 					"insecure": {
 						SchemaProps: spec.SchemaProps{
-							Description: "insecure accepts plain http and any certificate.",
+							Description: "insecure accepts plain http and any certificate. Only provider generic allows it.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -7956,7 +7956,7 @@ func schema_convoy_api_source_v1alpha1_OCIVerification(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "OCIVerification demands signatures.",
+				Description: "OCIVerification demands signatures of the manifests or indexes that revisions name.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"provider": {
@@ -7969,7 +7969,7 @@ func schema_convoy_api_source_v1alpha1_OCIVerification(ref common.ReferenceCallb
 					},
 					"secretRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "secretRef names a Secret with the public keys or certificates that are trusted.",
+							Description: "secretRef names a Secret with what is trusted. For cosign: public keys under names that end in .pub; for keyless signatures, the trusted root of a Sigstore deployment under trusted_root.json instead. With both a key and a trusted root, a transparency log of the root must vouch for signatures with the key. For notation: certificates under names that end in .crt or .pem, those of timestamp authorities beginning with tsa, and optionally a trust policy under trustpolicy.json. It is required.",
 							Ref:         ref(sourcev1alpha1.SecretReference{}.OpenAPIModelName()),
 						},
 					},
@@ -7980,7 +7980,7 @@ func schema_convoy_api_source_v1alpha1_OCIVerification(ref common.ReferenceCallb
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "matchOIDCIdentity lists identities that keyless signatures must have.",
+							Description: "matchOIDCIdentity lists the identities of which keyless signatures must have one.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -8004,7 +8004,7 @@ func schema_convoy_api_source_v1alpha1_OIDCIdentity(ref common.ReferenceCallback
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "OIDCIdentity is an identity of a keyless signature. Both are regular expressions.",
+				Description: "OIDCIdentity is an identity of a keyless signature. Both are regular expressions, which must match the whole text.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"issuer": {

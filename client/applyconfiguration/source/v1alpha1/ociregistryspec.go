@@ -17,11 +17,13 @@ type OCIRegistrySpecApplyConfiguration struct {
 	// url of the registry, oci://host[/prefix]. It may hold no credentials.
 	URL *string `json:"url,omitempty"`
 	// secretRef names a Secret of type kubernetes.io/dockerconfigjson, or one with username
-	// and password.
+	// and password. Only provider generic takes credentials from a Secret.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`
 	// caSecretRef names a Secret whose ca.crt is trusted for the registry's host.
 	CASecretRef *SecretReferenceApplyConfiguration `json:"caSecretRef,omitempty"`
-	// provider is generic (default), aws, gcp or azure.
+	// provider is generic (default), aws, gcp or azure. With the others, url must name a
+	// registry of that cloud, and credentials are made from the identity that the controllers
+	// have in it.
 	Provider *sourcev1alpha1.OCIProvider `json:"provider,omitempty"`
 	// verify demands signatures.
 	Verify *OCIVerificationApplyConfiguration `json:"verify,omitempty"`
@@ -31,7 +33,7 @@ type OCIRegistrySpecApplyConfiguration struct {
 	Timeout *v1.Duration `json:"timeout,omitempty"`
 	// suspend stops checks and fetches while true.
 	Suspend *bool `json:"suspend,omitempty"`
-	// insecure accepts plain http and any certificate.
+	// insecure accepts plain http and any certificate. Only provider generic allows it.
 	Insecure *bool `json:"insecure,omitempty"`
 }
 

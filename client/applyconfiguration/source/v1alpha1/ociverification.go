@@ -7,13 +7,18 @@ package v1alpha1
 // OCIVerificationApplyConfiguration represents a declarative configuration of the OCIVerification type for use
 // with apply.
 //
-// OCIVerification demands signatures.
+// OCIVerification demands signatures of the manifests or indexes that revisions name.
 type OCIVerificationApplyConfiguration struct {
 	// provider is cosign or notation.
 	Provider *string `json:"provider,omitempty"`
-	// secretRef names a Secret with the public keys or certificates that are trusted.
+	// secretRef names a Secret with what is trusted. For cosign: public keys under names that
+	// end in .pub; for keyless signatures, the trusted root of a Sigstore deployment under
+	// trusted_root.json instead. With both a key and a trusted root, a transparency log of
+	// the root must vouch for signatures with the key. For notation: certificates under names
+	// that end in .crt or .pem, those of timestamp authorities beginning with tsa, and
+	// optionally a trust policy under trustpolicy.json. It is required.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`
-	// matchOIDCIdentity lists identities that keyless signatures must have.
+	// matchOIDCIdentity lists the identities of which keyless signatures must have one.
 	MatchOIDCIdentity []OIDCIdentityApplyConfiguration `json:"matchOIDCIdentity,omitempty"`
 }
 

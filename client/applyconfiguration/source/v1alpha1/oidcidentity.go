@@ -7,7 +7,8 @@ package v1alpha1
 // OIDCIdentityApplyConfiguration represents a declarative configuration of the OIDCIdentity type for use
 // with apply.
 //
-// OIDCIdentity is an identity of a keyless signature. Both are regular expressions.
+// OIDCIdentity is an identity of a keyless signature. Both are regular expressions, which
+// must match the whole text.
 type OIDCIdentityApplyConfiguration struct {
 	// issuer of the identity.
 	Issuer *string `json:"issuer,omitempty"`

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cosign
+
+import (
+	"errors"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
+	"kumodo.io/convoy/fetch/internal/fault"
+	"kumodo.io/convoy/fetch/internal/testsource/signer"
+	"kumodo.io/convoy/fetch/internal/verify/attached"
+)
+
+const digest = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" // of "abc"
+
+func subject() attached.Subject {
+	return attached.Subject{Registry: "r.test:5000", Repository: "team/app", Descriptor: ocispec.Descriptor{Digest: digest, Size: 3}, Manifest: []byte("abc")}
+}
+
+func TestRepositoryOf(t *testing.T) {
+	for reference, want := range map[string]string{
+		"r.test:5000/team/app":                    "r.test:5000/team/app",
+		"r.test:5000/team/app:1.0.0":              "r.test:5000/team/app",
+		"R.test:5000/team/app:1.0.0@sha256:00":    "r.test:5000/team/app",
+		"index.docker.io/library/nginx":           "docker.io/library/nginx",
+		"docker.io/nginx:latest":                  "docker.io/library/nginx",
+		"registry-1.docker.io/team/app@sha256:00": "docker.io/team/app",
+	} {
+		NewWithT(t).Expect(repositoryOf(reference)).To(Equal(want), reference)
+	}
+}
+
+func TestClaims(t *testing.T) {
+	for _, tc := range []struct{ name, reference, digest, want string }{
+		{name: "right", reference: "r.test:5000/team/app", digest: digest},
+		{name: "with a tag", reference: "r.test:5000/team/app:1.0.0", digest: digest},
+		{name: "for no repository", digest: digest},
+		{name: "another digest", reference: "r.test:5000/team/app", digest: "sha256:00", want: `of "sha256:00"`},
+		{name: "no digest", reference: "r.test:5000/team/app", want: `of ""`},
+		{name: "another port", reference: "r.test:5001/team/app", digest: digest, want: "r.test:5001/team/app"},
+		{name: "a part of the repository", reference: "r.test:5000/team", digest: digest, want: `"r.test:5000/team"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			err := claims(signer.Payload(t, tc.reference, tc.digest), subject())
+			if tc.want == "" {
+				NewWithT(t).Expect(err).NotTo(HaveOccurred())
+				return
+			}
+			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(tc.want)))
+		})
+	}
+}
+
+func FuzzSignature(f *testing.F) {
+	key, sigstore := signer.Key(f), signer.NewSigstore(f)
+	byKey, err := New(nil, "team/s", map[string][]byte{"a.pub": []byte(signer.Public(f, key))})
+	if err != nil {
+		f.Fatal(err)
+	}
+	byIdentity, err := New([]sourcev1alpha1.OIDCIdentity{{Issuer: ".*", Subject: ".*"}}, "team/s", map[string][]byte{"trusted_root.json": []byte(sigstore.TrustedRoot(signer.Parts{}))})
+	if err != nil {
+		f.Fatal(err)
+	}
+	const other = "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	payload := signer.Payload(f, "r.test:5000/team/app", other)
+	for _, layer := range []struct {
+		content     []byte
+		annotations map[string]string
+	}{
+		{payload, signer.Simple(f, key, payload).Annotations},
+		{payload, sigstore.Simple("ci@r.test", "https://r.test", payload).Annotations},
+		{signer.Bundle(f, key, signer.Statement(f, other, signer.SignPredicate)).Content, nil},
+		{sigstore.Bundle("ci@r.test", "https://r.test", signer.Statement(f, other, signer.SignPredicate)).Content, nil},
+	} {
+		f.Add(layer.content, layer.annotations == nil, layer.annotations[annotationSignature], layer.annotations[annotationCertificate], layer.annotations[annotationLog], layer.annotations[annotationTimestamp])
+	}
+	f.Fuzz(func(t *testing.T, content []byte, bundled bool, made, certificate, log, stamp string) {
+		layer := ocispec.Descriptor{MediaType: simpleSigning, Annotations: map[string]string{
+			annotationSignature: made, annotationCertificate: certificate, annotationLog: log, annotationTimestamp: stamp,
+		}}
+		if bundled {
+			layer.MediaType = bundleArtifact
+		}
+		for _, v := range []*Verifier{byKey, byIdentity} {
+			// Nothing that was ever signed here is of the subject.
+			if _, err := v.check(layer, content, subject()); !errors.Is(err, fault.ErrVerification) {
+				t.Fatalf("accepted, or an error without kind: %v", err)
+			}
+		}
+	})
+}
+
+func FuzzTrust(f *testing.F) {
+	f.Add([]byte(signer.Public(f, signer.Key(f))), []byte(signer.NewSigstore(f).TrustedRoot(signer.Parts{})))
+	f.Add([]byte("-----BEGIN PUBLIC KEY-----\n\n-----END PUBLIC KEY-----"), []byte(`{"mediaType":"application/vnd.dev.sigstore.trustedroot+json;version=0.1","tlogs":[{}],"certificateAuthorities":[{}]}`))
+	f.Fuzz(func(t *testing.T, key, root []byte) {
+		identities := []sourcev1alpha1.OIDCIdentity{{Issuer: "a", Subject: "b"}}
+		_, err := New(nil, "team/s", map[string][]byte{"a.pub": key})
+		_, err2 := New(identities, "team/s", map[string][]byte{"trusted_root.json": root})
+		for _, err := range []error{err, err2} {
+			if err != nil && !errors.Is(err, fault.ErrSecret) {
+				t.Fatalf("an error without kind: %v", err)
+			}
+		}
+	})
+}
