@@ -7,7 +7,8 @@
 // The same inputs give the same bytes, in every process and on every machine. A Renderer
 // renders the same inputs once and shares the result.
 //
-// Rendering reads the content it is given and asks the two interfaces of Input; it opens no
-// connection, reads no file of the host, and starts no program. It applies nothing: that
+// Rendering reads the content it is given and asks the interfaces of Input; it opens no
+// connection, reads no file of the host, and starts no program, and what it may use is
+// bounded by Limits. It applies nothing: that
 // is the business of those who use it.
 package render

@@ -8,13 +8,15 @@ import (
 	"strings"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/render/internal/limit"
 	"kumodo.io/convoy/render/internal/manifest"
 	"kumodo.io/convoy/render/internal/scrub"
 	"kumodo.io/convoy/render/internal/values"
 )
 
 // Error tells why content cannot be rendered. Rendering the same inputs again gives the
-// same Error. Errors of other types come from the interfaces of Input and may pass.
+// same Error, unless it is Limits.Time that was met. Errors of other types come from the
+// interfaces of Input and may pass.
 type Error struct {
 	// Reason is one of the Reason constants of the core API.
 	Reason string
@@ -22,6 +24,8 @@ type Error struct {
 	Message string
 
 	cause error
+	// passing is true when the same inputs may be rendered another time.
+	passing bool
 }
 
 // Error gives the message.
@@ -44,13 +48,15 @@ func engineError(err error, secrets *scrub.Scrubber) *Error {
 	reason := corev1alpha1.ReasonRenderFailed
 	var invalid *manifest.InvalidError
 	var known *Error
+	var stopped *limit.Error
 	switch {
 	case errors.As(err, &known):
 		reason = known.Reason
 	case errors.As(err, &invalid):
 		reason = corev1alpha1.ReasonInvalidObjects
 	}
-	return clean(&Error{Reason: reason, Message: err.Error(), cause: err}, secrets)
+	passing := errors.As(err, &stopped) && stopped.Passing
+	return clean(&Error{Reason: reason, Message: err.Error(), cause: err, passing: passing}, secrets)
 }
 
 // clean takes secrets out of an Error, and what is too much.
@@ -83,5 +89,5 @@ func valuesError(err error) error {
 // deterministic tells whether trying again would be in vain.
 func deterministic(err error) bool {
 	var known *Error
-	return errors.As(err, &known)
+	return errors.As(err, &known) && !known.passing
 }

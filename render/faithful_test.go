@@ -22,10 +22,27 @@ func (everyKind) Namespaced(context.Context, schema.GroupVersionKind) (bool, err
 	return true, nil
 }
 
-// The digests below must never change: stored renders are known by them.
+// The digests below must never change: stored renders are known by them, and what was
+// rendered first is told from what is rendered later. They do not depend on the process, the
+// machine, or the version of Go.
 func TestDigestsStayTheSame(t *testing.T) {
 	manifest := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, annotations: {x: '<&>'}}\nspec: {replicas: 9007199254740993, ratio: 0.1}\n"
 	hook := "lifecycle: {hooks: [{name: migrate, 'on': preSync, template: {apiVersion: batch/v1, kind: Job, metadata: {name: m}}}]}"
+	subcharts := map[string]string{
+		"Chart.yaml":                 chartYAML + "dependencies: [{name: db, version: 1.x.x, alias: store}]\n",
+		"values.yaml":                "a: 1\nstore: {size: null}\nglobal: {zone: é}\n",
+		"prod.yaml":                  "list: [1, 2.5, 1e3, 12345678901]\n",
+		"crds/w.yaml":                "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: w.x.test}, spec: {group: x.test, scope: Cluster, names: {kind: W}, versions: [{name: v1, served: true}]}}",
+		"templates/a.yaml":           configMap("a", "data: {all: {{ .Values | toJson | quote }}, caps: {{ .Capabilities.KubeVersion.Version }}}") + "---\n{apiVersion: x.test/v1, kind: W, metadata: {name: w, annotations: {convoy.kumodo.io/stage: '3'}}}\n",
+		"templates/job.yaml":         "{apiVersion: batch/v1, kind: Job, metadata: {name: j, annotations: {helm.sh/hook: 'pre-install,post-upgrade', helm.sh/hook-weight: '-5', helm.sh/hook-delete-policy: hook-succeeded}}}",
+		"charts/db/Chart.yaml":       "apiVersion: v2\nname: db\nversion: 1.2.3\n",
+		"charts/db/values.yaml":      "size: 1\nport: 5432\n",
+		"charts/db/templates/s.yaml": "{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: {helm.sh/resource-policy: keep}}, stringData: {p: {{ .Values.password | quote }}, z: {{ .Values.global.zone }}, size: {{ .Values.size | quote }}}}",
+	}
+	overlay := map[string]string{
+		"base/kustomization.yaml": "resources: [a.yaml]\nconfigMapGenerator: [{name: g, literals: [a=b]}]\nsecretGenerator: [{name: s, literals: [a=b]}]", "base/a.yaml": manifest,
+		"kustomization.yaml": "resources: [base]\nnamespace: other\nreplicas: [{name: a, count: 3}]\nlabels: [{pairs: {tier: \"1\"}}]",
+	}
 	tests := []struct {
 		name, spec     string
 		files          map[string]string
@@ -35,11 +52,17 @@ func TestDigestsStayTheSame(t *testing.T) {
 		{"kustomize", "render: {kustomize: {namePrefix: x-}}", map[string]string{"a.yaml": manifest, "kustomization.yaml": "resources: [a.yaml]"}, "sha256:21303ed34e1f9154c471d62716fd368783d3ef5425e7b7436c60d0913dbd1695", "sha256:f6d8a40e81dba9770448cb225eaf28ab25db0873b3ce8daaab2784411790b4a1"},
 		{"helm", "render: {helm: {values: {a: 1}}}\n" + hook, map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": manifest}, "sha256:9f536c26c576a778d541a10374531f562177d689e7c27bf956adc10d1542f55d", "sha256:8dbe4692a480218609927e00cf423d74e916760033e16fa9c9ad72a33b261d22"},
 		{"nothing", "", map[string]string{"README.md": ""}, "sha256:4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945", "sha256:eff8463518be4d878cc4e98b4d1ab32d2e6c5eb9e0858ede986c7049134f3dd8"},
+		{"plain with mutations", "targetNamespace: shop\nsync: {timeout: 7m}\nmutations: [{name: m, target: {kind: Deployment}, patch: 'spec: {template: {spec: {containers: [{name: c, image: i}]}}}'}, {name: j, type: json, patch: '[{op: add, path: /metadata/labels, value: {a: é}}]'}, {name: g, type: merge, target: {name: a}, patch: 'spec: {ratio: null}'}]\n" + hook,
+			map[string]string{"a.yaml": manifest, "more/b.json": `{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "b"}, "stringData": {"a": "b"}}]}`}, "sha256:970acfeea33fd75ab0f15f9682d65a49d12c6f7b2a06f62f4ce77f4fd0ecbaa3", "sha256:a9fee6ea11af9846d1a2e33cbfbe108a770d8702241acd43d61e78d92ed2436c"},
+		{"chart with everything", "render: {helm: {releaseName: r, valuesFiles: [prod.yaml], valuesFrom: [{kind: Secret, name: v}], values: {store: {port: 1}}, kubeVersion: '1.30', apiVersions: [x.test/v1], skipTests: false}}\nmutations: [{name: m, target: {group: core}, type: merge, patch: 'metadata: {labels: {m: \"1\"}}'}]\n" + hook, subcharts, "sha256:7e7880140657622291baf1bb61818f618a69c5592d59094c9015ccebc6fc0865", "sha256:79368a4d8e34ca3d838a51a816e5b26cadbf95a9e8724a009a959f198b79934a"},
+		{"kustomization with everything", "render: {kustomize: {nameSuffix: -x, images: [{name: i, newTag: '1'}]}}", overlay, "sha256:a975c27d8340a5d13cad2a237ad5a16df9eceef219a9ec955c192a18542dee75", "sha256:9528c8619c4f6f113083441d47ae95fc1752a134d5b70ef3fd73f3dfb9c52812"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			g := NewWithT(t)
-			result := rendered(t, input(t, test.spec, test.files))
+			in := input(t, test.spec, test.files)
+			in.References = secrets{"v": {"values.yaml": []byte("store: {password: 'p€ss'}")}}
+			result := rendered(t, in)
 			g.Expect(result.Digest).To(Equal(test.digest))
 			g.Expect(result.Inputs).To(Equal(test.inputs))
 			g.Expect(result.ComputeDigest()).To(Equal(result.Digest))

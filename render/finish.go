@@ -21,7 +21,7 @@ import (
 func finish(p *plan, d *draft, s *scopes) (*Result, error) {
 	result, err := assemble(p, d, s)
 	if err != nil {
-		return nil, engineError(err, p.secrets)
+		return nil, engineError(err, p.scrubber(d.secrets))
 	}
 	return result, nil
 }
@@ -38,7 +38,7 @@ func assemble(p *plan, d *draft, s *scopes) (*Result, error) {
 	if err := f.mutate(); err != nil {
 		return nil, err
 	}
-	result := &Result{Inputs: p.inputs}
+	result := &Result{Inputs: d.inputs}
 	objects := len(d.objects)
 	for n, i := range f.items {
 		object, err := f.object(i)

@@ -22,6 +22,9 @@ type Input struct {
 	References References
 	// Cluster is the target cluster.
 	Cluster Cluster
+	// Lookup reads objects of the target cluster for templates, if spec.render.helm.lookup
+	// lets them; see LookupOf. It must read with the Release's own identity.
+	Lookup Lookup
 	// Upgrade is true when the Release was applied before: charts can ask for it, and their
 	// hooks differ.
 	Upgrade bool

@@ -15,7 +15,6 @@ import (
 	"kumodo.io/convoy/render/internal/helm"
 	"kumodo.io/convoy/render/internal/kustomize"
 	"kumodo.io/convoy/render/internal/mutation"
-	"kumodo.io/convoy/render/internal/scrub"
 	"kumodo.io/convoy/render/internal/values"
 )
 
@@ -39,8 +38,12 @@ type plan struct {
 	mutations []*mutation.Mutation
 	// timeout of hooks that say nothing themselves.
 	timeout time.Duration
-	// secrets must not appear in messages; nil when there are none.
-	secrets *scrub.Scrubber
+	// secrets are texts that must not appear in messages.
+	secrets []string
+	// layers of the values.
+	layers []values.Layer
+	// lookup reads objects of the target cluster for templates; nil when they may not.
+	lookup Lookup
 }
 
 // inputs are what the digest of a plan is made of. What does not change a render is not in
@@ -68,6 +71,7 @@ type helmInputs struct {
 	SkipCRDs     bool           `json:"skipCRDs"`
 	SkipTests    bool           `json:"skipTests"`
 	DisableHooks bool           `json:"disableHooks"`
+	Lookup       bool           `json:"lookup,omitempty"`
 }
 
 // inputsSchema changes when the same inputs would give another render.
@@ -177,7 +181,9 @@ func (p *plan) prepareHelm(ctx context.Context, in Input, spec *corev1alpha1.Hel
 		p.options = *spec
 	}
 	if p.options.Lookup {
-		return nil, failure(corev1alpha1.ReasonNotBuilt, "spec.render.helm.lookup is not built yet: templates cannot read the target cluster")
+		if p.lookup = in.Lookup; p.lookup == nil {
+			return nil, failure(corev1alpha1.ReasonNotBuilt, "spec.render.helm.lookup is not supported here: templates cannot read the target cluster")
+		}
 	}
 	resolved, err := values.Resolve(ctx, values.Request{
 		Spec: p.options, Namespace: in.Release.Namespace,
@@ -186,7 +192,7 @@ func (p *plan) prepareHelm(ctx context.Context, in Input, spec *corev1alpha1.Hel
 	if err != nil {
 		return nil, valuesError(err)
 	}
-	p.secrets = scrub.New(resolved.Secrets)
+	p.secrets, p.layers = resolved.Secrets, resolved.Layers
 	kubeVersion, served, err := in.Cluster.Capabilities(ctx)
 	if err != nil {
 		return nil, err
@@ -207,6 +213,7 @@ func (p *plan) prepareHelm(ctx context.Context, in Input, spec *corev1alpha1.Hel
 		ReleaseName: p.helm.ReleaseName, Packaged: p.helm.Packaged, Upgrade: in.Upgrade, Values: resolved.Values,
 		KubeVersion: capabilities.KubeVersion, APIVersions: slices.Sorted(slices.Values(capabilities.APIVersions)),
 		SkipCRDs: p.options.SkipCRDs, SkipTests: skipTests(p.options), DisableHooks: p.options.DisableHooks,
+		Lookup: p.options.Lookup,
 	}, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync/atomic"
 
+	"kumodo.io/convoy/render/internal/lookup"
 	"kumodo.io/convoy/render/internal/memo"
 )
 
@@ -19,13 +20,18 @@ type Options struct {
 	CacheEntries int
 	// MaxConcurrent is how many renders run at the same time; 0 means one per processor.
 	MaxConcurrent int
+	// Limits of each render.
+	Limits Limits
 }
 
 // Renderer renders, and remembers what it rendered. It is for use by many goroutines.
 type Renderer struct {
 	drafts  *memo.Memo[*draft]
 	results *memo.Memo[*Result]
+	// lookups are what templates read of target clusters, by the inputs without it.
+	lookups *memo.Memo[lookup.Reads]
 	slots   chan struct{}
+	limits  Limits
 
 	renders, hits, failures atomic.Int64
 }
@@ -40,6 +46,7 @@ type Stats struct {
 
 // New makes a Renderer.
 func New(o Options) *Renderer {
+	limitPatches()
 	if o.CacheEntries <= 0 {
 		o.CacheEntries = defaultCacheEntries
 	}
@@ -49,7 +56,9 @@ func New(o Options) *Renderer {
 	return &Renderer{
 		drafts:  memo.New[*draft](o.CacheEntries, deterministic),
 		results: memo.New[*Result](o.CacheEntries, deterministic),
+		lookups: memo.New[lookup.Reads](o.CacheEntries, deterministic),
 		slots:   make(chan struct{}, o.MaxConcurrent),
+		limits:  o.Limits.withDefaults(),
 	}
 }
 
@@ -69,10 +78,7 @@ func (r *Renderer) Render(ctx context.Context, in Input) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, known, err := r.drafts.Do(ctx, p.inputs, func(context.Context) (*draft, error) { return r.run(p) })
-	if known {
-		r.hits.Add(1)
-	}
+	d, err := r.draft(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -80,19 +86,37 @@ func (r *Renderer) Render(ctx context.Context, in Input) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, _, err := r.results.Do(ctx, p.inputs+s.digest, func(context.Context) (*Result, error) { return finish(p, d, s) })
+	result, _, err := r.results.Do(ctx, d.inputs+s.digest, func(context.Context) (*Result, error) { return finish(p, d, s) })
 	return result, err
 }
 
+// draft gives what the engine gives for a plan, from memory when it has been run before.
+func (r *Renderer) draft(ctx context.Context, p *plan) (*draft, error) {
+	if p.lookup != nil {
+		return r.draftWithLookups(ctx, p)
+	}
+	d, known, err := r.drafts.Do(ctx, p.inputs, func(ctx context.Context) (*draft, error) { return r.run(ctx, p) })
+	if known {
+		r.hits.Add(1)
+	}
+	return d, err
+}
+
 // run renders, when it is its turn.
-func (r *Renderer) run(p *plan) (*draft, error) {
-	r.slots <- struct{}{}
+func (r *Renderer) run(ctx context.Context, p *plan) (*draft, error) {
+	select {
+	case r.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	defer func() { <-r.slots }()
+	ctx, cancel := context.WithTimeout(ctx, r.limits.Time)
+	defer cancel()
 	r.renders.Add(1)
-	d, err := p.draft()
+	d, err := p.draft(ctx, r.limits)
 	if err != nil {
 		r.failures.Add(1)
-		return nil, engineError(err, p.secrets)
+		return nil, err
 	}
 	return d, nil
 }

@@ -368,7 +368,7 @@ func TestSecretsDoNotAppearInErrors(t *testing.T) {
 		{"fail", map[string]string{"templates/a.yaml": "{{ fail .Values.password }}"}, "execution error at (web/templates/a.yaml:1:3): ***"},
 		{"fail with base64", map[string]string{"templates/a.yaml": "{{ fail (.Values.password | b64enc | upper | lower) }}"}, "***"},
 		{"schema", map[string]string{"values.schema.json": `{"properties": {"password": {"enum": ["x"]}, "port": {"maximum": 1}}}`}, "/password"},
-		{"template from a value", map[string]string{"templates/a.yaml": "{{ tpl (printf \"{{ %s\" .Values.password) . }}"}, "***"},
+		{"template from a value", map[string]string{"templates/a.yaml": "{{ tpl (printf \"{{ %s\" .Values.password) . }}"}, "parsing the text that tpl is given"},
 		{"text that is no YAML", map[string]string{"templates/a.yaml": "a: {{ .Values.password }}: b"}, "web/templates/a.yaml"},
 		{"annotation", map[string]string{"templates/a.yaml": "{apiVersion: v1, kind: Pod, metadata: {name: {{ .Values.password }}, annotations: {a: 1}}}"}, "Pod ***"},
 		{"duplicate", map[string]string{"templates/a.yaml": configMap("{{ .Values.password }}"), "templates/b.yaml": configMap("{{ .Values.password }}")}, "ConfigMap team/*** is in the render twice"},

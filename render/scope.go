@@ -31,30 +31,23 @@ type scopes struct {
 // and its file.
 func scopesOf(ctx context.Context, cluster Cluster, d *draft) (*scopes, error) {
 	s := &scopes{namespaced: map[schema.GroupKind]bool{}, defined: map[schema.GroupKind]bool{}}
-	own := definedKinds(d)
-	asked := map[schema.GroupVersionKind]bool{}
 	var unknown []string
-	for _, i := range d.all() {
-		gvk := i.object.GroupVersionKind()
-		if asked[gvk] {
-			continue
-		}
-		asked[gvk] = true
-		namespaced, ok := own[gvk]
+	for _, k := range d.kinds {
+		namespaced, ok := d.own[k.GroupVersionKind]
 		if ok {
-			s.defined[gvk.GroupKind()] = true
+			s.defined[k.GroupKind()] = true
 		} else {
 			var err error
-			namespaced, err = cluster.Namespaced(ctx, gvk)
+			namespaced, err = cluster.Namespaced(ctx, k.GroupVersionKind)
 			if meta.IsNoMatchError(err) {
-				unknown = append(unknown, fmt.Sprintf("%s of %s (%s)", gvk.GroupVersion().String()+"/"+gvk.Kind, i.object.GetName(), i.origin))
+				unknown = append(unknown, fmt.Sprintf("%s of %s (%s)", k.GroupVersion().String()+"/"+k.Kind, k.object, k.origin))
 				continue
 			}
 			if err != nil {
-				return nil, fmt.Errorf("asking the target cluster for the kind %s: %w", gvk, err)
+				return nil, fmt.Errorf("asking the target cluster for the kind %s: %w", k, err)
 			}
 		}
-		s.namespaced[gvk.GroupKind()] = namespaced
+		s.namespaced[k.GroupKind()] = namespaced
 	}
 	if len(unknown) > 0 {
 		return nil, unknownKinds(unknown)
@@ -84,6 +77,26 @@ func unknownKinds(unknown []string) *Error {
 	}
 	return failure(corev1alpha1.ReasonUnknownKind,
 		"the target cluster does not serve the kind, and no CustomResourceDefinition in the render defines it: %s%s", strings.Join(unknown, "; "), rest)
+}
+
+// kind is a kind of which there is an object.
+type kind struct {
+	schema.GroupVersionKind
+	// object is the name of the first of the kind, origin where it stands.
+	object, origin string
+}
+
+func kindsIn(d *draft) []kind {
+	var kinds []kind
+	seen := map[schema.GroupVersionKind]bool{}
+	for _, i := range d.all() {
+		gvk := i.object.GroupVersionKind()
+		if !seen[gvk] {
+			kinds = append(kinds, kind{GroupVersionKind: gvk, object: i.object.GetName(), origin: i.origin})
+		}
+		seen[gvk] = true
+	}
+	return kinds
 }
 
 // all gives the objects of a draft, those of hooks included.

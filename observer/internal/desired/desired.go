@@ -210,5 +210,6 @@ func (r *Resolver) input(ctx context.Context, release *corev1alpha1.Release, tar
 		},
 		References: r.References,
 		Cluster:    target,
+		Lookup:     render.LookupOf(target),
 	}, nil
 }

@@ -43,6 +43,8 @@ func expand(c *chart.Chart) {
 			children = append(children, existing)
 		}
 	}
+	// The library loads them in any order.
+	slices.SortFunc(children, func(a, b *chart.Chart) int { return strings.Compare(a.Name(), b.Name()) })
 	for _, wanted := range c.Metadata.Dependencies {
 		at := slices.IndexFunc(c.Dependencies(), func(d *chart.Chart) bool { return satisfies(d, wanted) })
 		if at < 0 {

@@ -3,11 +3,13 @@
 // Package helm renders charts with the Helm library: what `helm install` or `helm upgrade`
 // would send, without sending it.
 //
-// It reads nothing but the chart and what it is given: no cluster, no network, no file of
-// the host. It keeps nothing between renders, so no render can change another's chart.
+// It reads nothing but the chart and what it is given: no network, no file of the host, and
+// a cluster only through Request.Lookup. It keeps nothing between renders, so no render can
+// change another's chart.
 package helm
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -16,8 +18,9 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/engine"
 
+	"kumodo.io/convoy/render/internal/helm/execute"
+	"kumodo.io/convoy/render/internal/limit"
 	"kumodo.io/convoy/render/internal/manifest"
 )
 
@@ -39,6 +42,10 @@ type Request struct {
 	Capabilities Capabilities
 	// SkipCRDs leaves the crds/ folders out.
 	SkipCRDs bool
+	// Limits of the templates.
+	Limits execute.Limits
+	// Lookup answers the function lookup of templates; nil answers that there is nothing.
+	Lookup func(apiVersion, kind, namespace, name string) (map[string]any, error)
 }
 
 // Output is what a chart gives.
@@ -52,60 +59,101 @@ type Output struct {
 	Hooks []Hook
 }
 
-// Render renders a chart, twice: objects that differ are marked as unstable, and those of
-// the first time are given. An error names the template and line where the engine does;
-// its text may hold values.
-func Render(r Request) (*Output, error) {
-	c, err := load(r.Root, r.Dir, r.Packaged)
+// Render renders a chart; twice when it asked for chance or time: objects that differ are
+// marked as unstable, and those of the first time are given. An error names the template
+// and line where the engine does; its text may hold values. It ends when ctx does.
+func Render(ctx context.Context, r Request) (*Output, error) {
+	c, _, err := prepare(r)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkChart(c, r.Capabilities); err != nil {
-		return nil, err
-	}
-	expand(c)
-	if err := chartutil.ProcessDependenciesWithMerge(c, r.Values); err != nil {
-		return nil, fmt.Errorf("processing the dependencies of chart %s: %w", c.Name(), err)
-	}
-	documents, err := renderTwice(c, r)
+	all, err := documents(ctx, c, r)
 	if err != nil {
 		return nil, err
 	}
-	output := separate(documents)
+	output := separate(all)
 	if !r.SkipCRDs {
 		output.CRDs, err = crds(c)
 	}
 	return output, err
 }
 
-func renderTwice(c *chart.Chart, r Request) ([]manifest.Document, error) {
-	first, err := renderOnce(c, r)
+// Values gives the values that the templates of a chart see, those of its subcharts under
+// their names, and where those stand that the user did not give.
+func Values(r Request) (map[string]any, *Defaults, error) {
+	c, defaults, err := prepare(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	top, err := mergedValues(c, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	merged, _ := top["Values"].(chartutil.Values)
+	return merged, defaults, nil
+}
+
+// prepare gives the chart with the dependencies that its values turn on, and the defaults
+// of all charts as they were before. It refuses a chart that cannot be installed.
+func prepare(r Request) (*chart.Chart, *Defaults, error) {
+	c, err := load(r.Root, r.Dir, r.Packaged, r.Limits)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := checkChart(c, r.Capabilities); err != nil {
+		return nil, nil, err
+	}
+	expand(c)
+	defaults := defaultsOf(c)
+	if err := chartutil.ProcessDependenciesWithMerge(c, r.Values); err != nil {
+		return nil, nil, fmt.Errorf("processing the dependencies of chart %s: %w", c.Name(), err)
+	}
+	return c, defaults, nil
+}
+
+func documents(ctx context.Context, c *chart.Chart, r Request) ([]manifest.Document, error) {
+	top, err := mergedValues(c, r)
 	if err != nil {
 		return nil, err
 	}
-	second, err := renderOnce(c, r)
+	if merged, ok := top["Values"].(chartutil.Values); ok {
+		if err := checkSchemas(c, merged); err != nil {
+			return nil, err
+		}
+	}
+	first, err := run(ctx, c, r, top)
 	if err != nil {
 		return nil, err
 	}
-	var documents []manifest.Document
-	for _, name := range slices.Sorted(maps.Keys(first)) {
-		decoded, err := manifest.Decode(name, []byte(first[name]))
+	second := first
+	if first.Volatile {
+		// Templates can change values: they are made afresh.
+		if top, err = mergedValues(c, r); err != nil {
+			return nil, err
+		}
+		if second, err = run(ctx, c, r, top); err != nil {
+			return nil, err
+		}
+	}
+	var all []manifest.Document
+	for _, name := range slices.Sorted(maps.Keys(first.Texts)) {
+		decoded, err := manifest.Decode(name, []byte(first.Texts[name]))
 		if err != nil {
 			return nil, err
 		}
-		if first[name] != second[name] {
-			if err := markUnstable(decoded, name, second[name]); err != nil {
+		if first.Texts[name] != second.Texts[name] {
+			if err := markUnstable(decoded, name, second.Texts[name]); err != nil {
 				return nil, err
 			}
 		}
-		documents = append(documents, decoded...)
+		all = append(all, decoded...)
 	}
-	return documents, nil
+	return all, nil
 }
 
-// renderOnce gives the text that each template gives. Values are made afresh, because
-// templates can change them.
-func renderOnce(c *chart.Chart, r Request) (map[string]string, error) {
+// mergedValues gives what templates see: the values of the user over those of the charts,
+// the release, the capabilities.
+func mergedValues(c *chart.Chart, r Request) (chartutil.Values, error) {
 	options := chartutil.ReleaseOptions{
 		Name: r.ReleaseName, Namespace: r.Namespace, Revision: 1,
 		IsInstall: !r.Upgrade, IsUpgrade: r.Upgrade,
@@ -117,17 +165,22 @@ func renderOnce(c *chart.Chart, r Request) (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("merging the values of chart %s: %w", c.Name(), err)
 	}
-	if merged, ok := top["Values"].(chartutil.Values); ok {
-		if err := checkSchemas(c, merged); err != nil {
-			return nil, err
-		}
-	}
-	texts, err := engine.Engine{}.Render(c, top)
+	return top, nil
+}
+
+// run gives the text that each template gives.
+func run(ctx context.Context, c *chart.Chart, r Request, top chartutil.Values) (*execute.Output, error) {
+	output, err := execute.Run(ctx, c, top, execute.Options{Limits: r.Limits, Lookup: r.Lookup})
 	if err != nil {
 		return nil, err
 	}
-	maps.DeleteFunc(texts, func(name, text string) bool {
+	var total int64
+	maps.DeleteFunc(output.Texts, func(name, text string) bool {
+		total += int64(len(text))
 		return strings.HasSuffix(name, "NOTES.txt") || strings.TrimSpace(text) == ""
 	})
-	return texts, nil
+	if total > r.Limits.Value {
+		return nil, limit.New("the manifests of chart %s have more than %s", c.Name(), limit.Size(r.Limits.Value))
+	}
+	return output, nil
 }

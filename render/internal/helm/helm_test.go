@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"kumodo.io/convoy/render/internal/helm"
+	"kumodo.io/convoy/render/internal/helm/execute"
 	"kumodo.io/convoy/render/internal/manifest"
 	"kumodo.io/convoy/render/internal/values"
 )
@@ -33,7 +34,7 @@ func (f files) root() fs.FS {
 }
 
 // packaged gives the files as a chart archive.
-func (f files) packaged(t *testing.T) string {
+func (f files) packaged(t testing.TB) string {
 	t.Helper()
 	g := NewWithT(t)
 	var archive bytes.Buffer
@@ -59,6 +60,7 @@ func request(t *testing.T, chart files, valuesText string) helm.Request {
 	return helm.Request{
 		Root: chart.root(), Dir: "chart", ReleaseName: "rel", Namespace: "ns",
 		Values: parsed, Capabilities: capabilities,
+		Limits: execute.Limits{Steps: 1_000_000, Made: 16 << 20, Value: 4 << 20},
 	}
 }
 
@@ -93,7 +95,7 @@ func names(documents []manifest.Document) []string {
 
 func render(t *testing.T, chart files, valuesText string) *helm.Output {
 	t.Helper()
-	output, err := helm.Render(request(t, chart, valuesText))
+	output, err := helm.Render(t.Context(), request(t, chart, valuesText))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return output
 }
@@ -196,7 +198,7 @@ func TestRendersDoNotTouchEachOther(t *testing.T) {
 			if i%2 == 1 {
 				mine.Values = map[string]any{"b": map[string]any{"cache": map[string]any{"enabled": true}}}
 			}
-			output, err := helm.Render(mine)
+			output, err := helm.Render(t.Context(), mine)
 			results[i] = fmt.Sprint(err, len(output.Objects), output.Objects[0].Unstable)
 		})
 	}
@@ -242,7 +244,7 @@ func TestWhatIsRendered(t *testing.T) {
 
 	r := request(t, chart, "")
 	r.Upgrade, r.SkipCRDs = true, true
-	output, err := helm.Render(r)
+	output, err := helm.Render(t.Context(), r)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(output.CRDs).To(BeEmpty())
 	g.Expect(asJSON(t, dumped(t, output, "a"))).To(ContainSubstring(`"IsInstall":false,"IsUpgrade":true,"Name":"rel","Namespace":"ns","Revision":2`))
@@ -283,7 +285,7 @@ func TestRenderRefuses(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := helm.Render(request(t, test.chart, test.values))
+			_, err := helm.Render(t.Context(), request(t, test.chart, test.values))
 			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(test.want)))
 		})
 	}
@@ -304,7 +306,7 @@ func TestCapabilities(t *testing.T) {
 	var err error
 	r.Capabilities, err = helm.NewCapabilities("v1.32.3", "1.40", nil, []string{"apps/v1beta2"})
 	g.Expect(err).NotTo(HaveOccurred())
-	output, err := helm.Render(r)
+	output, err := helm.Render(t.Context(), r)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(asJSON(t, dumped(t, output, "a"))).To(MatchJSON(`[false, false, true, false, "40"]`))
 
@@ -372,7 +374,30 @@ func TestHelmignoreIsForChartsThatWereNotPackaged(t *testing.T) {
 	delete(chart, "templates/.b")
 	r := request(t, chart, "")
 	r.Packaged = true
-	output, err := helm.Render(r)
+	output, err := helm.Render(t.Context(), r)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(dumped(t, output, "a")).To(Equal("seen"))
+}
+
+func TestArchivesInArchivesAreBounded(t *testing.T) {
+	large := string(make([]byte, 1<<18))
+	inner := files{"Chart.yaml": "apiVersion: v2\nname: inner\nversion: 1.0.0\n"}
+	for i := range 8 {
+		inner[fmt.Sprintf("f%d", i)] = large
+	}
+	outer := files{"Chart.yaml": "apiVersion: v2\nname: outer\nversion: 1.0.0\n"}
+	for i := range 9 {
+		outer[fmt.Sprintf("charts/inner%d.tgz", i)] = inner.packaged(t)
+	}
+	_, err := helm.Render(t.Context(), request(t, files{"Chart.yaml": chartYAML, "charts/outer-1.0.0.tgz": outer.packaged(t)}, ""))
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("the archives in charts/ have more than 16 MiB")))
+}
+
+func TestAnArchiveElsewhereIsAFile(t *testing.T) {
+	g := NewWithT(t)
+	output := render(t, files{
+		"Chart.yaml": chartYAML, "charts/_off.tgz": "no archive", "files/charts/x.tgz": "content",
+		"templates/a.yaml": dump("a", `.Files.Get "files/charts/x.tgz"`),
+	}, "")
+	g.Expect(dumped(t, output, "a")).To(Equal("content"))
 }

@@ -13,6 +13,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/ignore"
 
+	"kumodo.io/convoy/render/internal/helm/execute"
 	"kumodo.io/convoy/render/internal/tree"
 	"kumodo.io/convoy/render/internal/values"
 )
@@ -21,7 +22,7 @@ var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // load reads the chart in dir. Charts that were not packaged by Helm are subject to their
 // .helmignore.
-func load(root fs.FS, dir string, packaged bool) (*chart.Chart, error) {
+func load(root fs.FS, dir string, packaged bool, limits execute.Limits) (*chart.Chart, error) {
 	ignored, err := ignoreRules(root, dir, packaged)
 	if err != nil {
 		return nil, err
@@ -43,6 +44,9 @@ func load(root fs.FS, dir string, packaged bool) (*chart.Chart, error) {
 		return nil
 	})
 	if err != nil {
+		return nil, fmt.Errorf("reading the chart: %w", err)
+	}
+	if files, err = unpack(files, limits); err != nil {
 		return nil, fmt.Errorf("reading the chart: %w", err)
 	}
 	c, err := loader.LoadFiles(files)

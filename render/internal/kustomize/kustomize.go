@@ -8,6 +8,7 @@
 package kustomize
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/render/internal/lossless"
 	"kumodo.io/convoy/render/internal/manifest"
 )
 
@@ -31,9 +33,10 @@ var FileNames = []string{"kustomization.yaml", "kustomization.yml", "Kustomizati
 var building sync.Mutex
 
 // Render builds the kustomization in dir, with what spec adds to it. Errors name files of
-// the source.
-func Render(root fs.FS, dir string, spec corev1alpha1.KustomizeRender) ([]manifest.Document, error) {
-	source, own, err := open(root, dir, spec)
+// the source; a *limit.Error is in their chain when a build reads more than most bytes, one
+// file as often as it is read, or when ctx ends before it has read everything.
+func Render(ctx context.Context, root fs.FS, dir string, spec corev1alpha1.KustomizeRender, most int64) ([]manifest.Document, error) {
+	source, own, err := open(ctx, root, dir, spec, most)
 	if err != nil {
 		return nil, err
 	}
@@ -79,12 +82,21 @@ func document(r *resource.Resource, dir string, own bool) ([]manifest.Document, 
 			return nil, fmt.Errorf("%s: %w", origin, err)
 		}
 	}
-	// The text of the node keeps quotes and digits as the source has them.
 	text, err := r.RNode.String()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", origin, err)
 	}
-	return manifest.Decode(origin, []byte(text))
+	if err := lossless.Check([]byte(text)); err != nil {
+		return nil, fmt.Errorf("%s: %w", origin, err)
+	}
+	// The library writes what it prints by way of JSON, and so settles what is a text and
+	// what is not: it reads `on` and `n` otherwise than kubectl does.
+	encoded, err := r.MarshalJSON()
+	if err != nil { // the error shows the object
+		return nil, &manifest.InvalidError{Object: manifest.Name(map[string]any{"kind": r.GetKind(), "metadata": map[string]any{"name": r.GetName()}}),
+			Origin: origin, Problem: "a key is not a string; quote it"}
+	}
+	return manifest.DecodeJSON(origin, encoded)
 }
 
 func originOf(r *resource.Resource, dir string) string {

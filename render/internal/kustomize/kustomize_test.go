@@ -23,6 +23,9 @@ func root(files map[string]string) fs.FS {
 	return fsys
 }
 
+// most is more than any of these read.
+const most = 1 << 20
+
 const deployment = `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web, labels: {flag: "yes"}}
@@ -84,7 +87,7 @@ func TestRender(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			g := NewWithT(t)
-			documents, err := kustomize.Render(root(overlay()), "apps/prod", test.given)
+			documents, err := kustomize.Render(t.Context(), root(overlay()), "apps/prod", test.given, most)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(names(documents)).To(Equal(test.want))
 			g.Expect(images(t, documents)).To(Equal(test.images))
@@ -98,10 +101,10 @@ func TestRender(t *testing.T) {
 
 func TestOriginsThatTheSourceAsksForStay(t *testing.T) {
 	g := NewWithT(t)
-	documents, err := kustomize.Render(root(map[string]string{
+	documents, err := kustomize.Render(t.Context(), root(map[string]string{
 		"kustomization.yaml": "resources: [web.yaml]\nbuildMetadata: [originAnnotations]\n",
 		"web.yaml":           deployment,
-	}), ".", corev1alpha1.KustomizeRender{})
+	}), ".", corev1alpha1.KustomizeRender{}, most)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(documents[0].Object.GetAnnotations()).To(HaveKeyWithValue("config.kubernetes.io/origin", "path: web.yaml\n"))
 }
@@ -149,7 +152,7 @@ func TestRenderRefuses(t *testing.T) {
 			for name, content := range test.more {
 				files[name] = content
 			}
-			_, err := kustomize.Render(root(files), "apps", corev1alpha1.KustomizeRender{})
+			_, err := kustomize.Render(t.Context(), root(files), "apps", corev1alpha1.KustomizeRender{}, most)
 			g.Expect(err).To(MatchError(ContainSubstring(test.want)))
 			g.Expect(err.Error()).NotTo(ContainSubstring("hunter2"))
 		})
@@ -157,6 +160,6 @@ func TestRenderRefuses(t *testing.T) {
 }
 
 func TestRenderRefusesAMissingKustomization(t *testing.T) {
-	_, err := kustomize.Render(root(map[string]string{"apps/a.yaml": deployment}), "apps", corev1alpha1.KustomizeRender{})
+	_, err := kustomize.Render(t.Context(), root(map[string]string{"apps/a.yaml": deployment}), "apps", corev1alpha1.KustomizeRender{}, most)
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("apps has no kustomization file")))
 }

@@ -12,6 +12,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"kumodo.io/convoy/render/internal/lossless"
 	"kumodo.io/convoy/render/internal/manifest"
 )
 
@@ -19,8 +20,13 @@ import (
 // executable of its own, and cannot be told not to. So every file that it reads is looked
 // through for such references first.
 
-// check refuses a file that refers to anything remote.
+// check refuses a file that refers to anything remote, and one that aliases make enormous.
 func check(file string, content []byte) error {
+	for _, document := range manifest.Split(content) {
+		if err := lossless.CheckAliases(document); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+	}
 	if slices.Contains(FileNames, path.Base(file)) {
 		return checkKustomization(file, content)
 	}

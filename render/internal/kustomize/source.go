@@ -3,6 +3,7 @@
 package kustomize
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/render/internal/limit"
 )
 
 // source shows the content of a source to the library as a file system that begins at its
@@ -21,7 +23,10 @@ import (
 // be read. Files that would make the library look elsewhere are refused while they are
 // read, because the library would otherwise have gone there before anyone could object.
 type source struct {
+	ctx  context.Context
 	root fs.FS
+	// most is how much may be read, left what of it is left.
+	most, left int64
 	// replaced is a file whose content is another than in the source.
 	replacedName    string
 	replacedContent []byte
@@ -33,7 +38,7 @@ var _ filesys.FileSystem = (*source)(nil)
 
 // open prepares the source for a build of the kustomization in dir, with what spec adds.
 // own tells that the build tracks origins though the kustomization does not ask for it.
-func open(root fs.FS, dir string, spec corev1alpha1.KustomizeRender) (s *source, own bool, err error) {
+func open(ctx context.Context, root fs.FS, dir string, spec corev1alpha1.KustomizeRender, most int64) (s *source, own bool, err error) {
 	name, content, err := find(root, dir)
 	if err != nil {
 		return nil, false, err
@@ -42,7 +47,7 @@ func open(root fs.FS, dir string, spec corev1alpha1.KustomizeRender) (s *source,
 	if err != nil {
 		return nil, false, fmt.Errorf("%s: %w", path.Join(dir, name), err)
 	}
-	return &source{root: root, replacedName: path.Join(dir, name), replacedContent: edited}, own, nil
+	return &source{ctx: ctx, root: root, most: most, left: most, replacedName: path.Join(dir, name), replacedContent: edited}, own, nil
 }
 
 // inside turns a path of the library into one of the source.
@@ -63,13 +68,32 @@ func (s *source) ReadFile(p string) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if err := check(file, content); err != nil {
+	err := s.take(int64(len(content)))
+	if err == nil {
+		err = check(file, content)
+	}
+	if err != nil {
 		if s.refused == nil {
 			s.refused = err
 		}
 		return nil, err
 	}
 	return content, nil
+}
+
+// perRead is what a file counts besides its content: the library makes objects of it.
+const perRead = 1024
+
+// take counts what is read. It is the only place where a build can be stopped: the library
+// reads a base once for every way that leads to it, and builds nothing that it has not read.
+func (s *source) take(bytes int64) error {
+	if s.ctx.Err() != nil {
+		return limit.Time()
+	}
+	if s.left -= bytes + perRead; s.left < 0 {
+		return limit.New("the kustomization reads more than %s, each file counted as often as it is read", limit.Size(s.most))
+	}
+	return nil
 }
 
 // Exists tells whether there is a file or directory.

@@ -22,7 +22,7 @@ import (
 // YAML decodes one YAML document into maps, slices, strings, booleans, nil and
 // json.Number. Errors name the line where there is one, and never show content.
 func YAML(document []byte) (any, error) {
-	if err := checkIntegers(document); err != nil {
+	if err := Check(document); err != nil {
 		return nil, err
 	}
 	converted, err := yaml.YAMLToJSON(document)
@@ -30,6 +30,15 @@ func YAML(document []byte) (any, error) {
 		return nil, err
 	}
 	return JSON(converted)
+}
+
+// Check refuses what no decoder decodes without loss or harm: integers of more than 64
+// bits, and aliases that make a document enormous.
+func Check(document []byte) error {
+	if err := checkIntegers(document); err != nil {
+		return err
+	}
+	return CheckAliases(document)
 }
 
 // JSON decodes one JSON value into maps, slices, strings, booleans, nil and json.Number.

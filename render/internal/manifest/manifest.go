@@ -8,6 +8,7 @@
 package manifest
 
 import (
+	"bytes"
 	"fmt"
 	"path"
 	"strings"
@@ -50,6 +51,19 @@ func Decode(name string, content []byte) ([]Document, error) {
 	if err != nil {
 		return nil, err
 	}
+	return objects(name, values)
+}
+
+// DecodeJSON gives the objects of a JSON text as Decode does, whatever the name is.
+func DecodeJSON(name string, content []byte) ([]Document, error) {
+	value, err := lossless.JSON(content)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return objects(name, []any{value})
+}
+
+func objects(name string, values []any) ([]Document, error) {
 	var documents []Document
 	for i, value := range values {
 		if value == nil {
@@ -85,16 +99,25 @@ func decodeValues(name string, content []byte) ([]any, error) {
 		}
 		return values, nil
 	}
-	texts := Split(content)
-	values := make([]any, len(texts))
-	for i, text := range texts {
-		value, err := lossless.YAML(text)
+	documents := parts(content)
+	values := make([]any, len(documents))
+	for i, document := range documents {
+		value, err := decodeYAML(document)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", origin(name, i, len(texts)), err)
+			return nil, fmt.Errorf("%s: %w", origin(name, i, len(documents)), err)
 		}
 		values[i] = value
 	}
 	return values, nil
+}
+
+// decodeYAML decodes a document. An error names the line of the stream that it is part of.
+func decodeYAML(document part) (any, error) {
+	value, err := lossless.YAML(document.text)
+	if err == nil || document.before == 0 {
+		return value, err
+	}
+	return lossless.YAML(append(bytes.Repeat([]byte("\n"), document.before), document.text...))
 }
 
 func trimMark(content []byte) []byte {

@@ -214,19 +214,3 @@ status: {}
 	g.Expect(documents[1].Object.Object).To(HaveKey("status"))
 	g.Expect(documents[2].Object.Object).NotTo(HaveKey("status"))
 }
-
-func FuzzDecode(f *testing.F) {
-	f.Add([]byte(stream))
-	f.Add([]byte("--- &a [*a, {<<: *a}]\n...\n---"))
-	f.Fuzz(func(t *testing.T, content []byte) {
-		documents, err := manifest.Decode("f.yaml", content)
-		if err != nil {
-			return
-		}
-		for _, d := range documents {
-			if d.Object.GetName() == "" || d.Object.GetKind() == "" {
-				t.Fatalf("an object without identity: %v", d.Object.Object)
-			}
-		}
-	})
-}

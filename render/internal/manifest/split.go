@@ -16,13 +16,30 @@ var byteOrderMark = []byte("\xef\xbb\xbf")
 // A byte order mark at the start of a document is dropped; CRLF line ends become LF, as
 // YAML demands of a reader.
 func Split(stream []byte) [][]byte {
-	stream = bytes.ReplaceAll(stream, []byte("\r\n"), []byte("\n"))
 	var documents [][]byte
-	start := 0
+	for _, p := range parts(stream) {
+		documents = append(documents, p.text)
+	}
+	return documents
+}
+
+// part is a document of a stream.
+type part struct {
+	text []byte
+	// before is how many lines of the stream are before it.
+	before int
+}
+
+func parts(stream []byte) []part {
+	stream = bytes.ReplaceAll(stream, []byte("\r\n"), []byte("\n"))
+	var documents []part
+	start, lines, counted := 0, 0, 0
 	flush := func(end int) {
 		document := bytes.TrimPrefix(stream[start:end], byteOrderMark)
 		if !blank(document) {
-			documents = append(documents, document)
+			lines += bytes.Count(stream[counted:start], []byte("\n"))
+			counted = start
+			documents = append(documents, part{text: document, before: lines})
 		}
 	}
 	for at := 0; at < len(stream); {

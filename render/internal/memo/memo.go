@@ -73,24 +73,53 @@ func (m *Memo[V]) Do(ctx context.Context, key string, work func(context.Context)
 	}
 }
 
+// Get gives the value that is remembered for a key.
+func (m *Memo[V]) Get(key string) (value V, known bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	element, ok := m.entries[key]
+	if !ok {
+		return value, false
+	}
+	m.recent.MoveToFront(element)
+	o := element.Value.(outcome[V])
+	return o.value, o.err == nil
+}
+
+// Put remembers a value for a key.
+func (m *Memo[V]) Put(key string, value V) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.remember(outcome[V]{key: key, value: value})
+}
+
+// remember is for who holds mu.
+func (m *Memo[V]) remember(o outcome[V]) {
+	if known, ok := m.entries[o.key]; ok {
+		m.recent.Remove(known)
+	}
+	m.entries[o.key] = m.recent.PushFront(o)
+	for m.recent.Len() > m.limit {
+		last := m.recent.Remove(m.recent.Back()).(outcome[V])
+		delete(m.entries, last.key)
+	}
+}
+
 func (m *Memo[V]) fly(ctx context.Context, key string, f *flight[V], work func(context.Context) (V, error)) {
 	f.outcome.key = key
-	f.outcome.value, f.outcome.err = guarded(ctx, work)
+	f.outcome.value, f.outcome.err = Guarded(ctx, work)
 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.flights, key)
 	if f.outcome.err == nil || m.keep(f.outcome.err) {
-		m.entries[key] = m.recent.PushFront(f.outcome)
-	}
-	for m.recent.Len() > m.limit {
-		last := m.recent.Remove(m.recent.Back()).(outcome[V])
-		delete(m.entries, last.key)
+		m.remember(f.outcome)
 	}
 	close(f.done)
 }
 
-func guarded[V any](ctx context.Context, work func(context.Context) (V, error)) (value V, err error) {
+// Guarded does work whose panic is an error.
+func Guarded[V any](ctx context.Context, work func(context.Context) (V, error)) (value V, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			// The panic's own text may show values of Secrets; where it came from does not.

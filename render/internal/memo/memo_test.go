@@ -118,3 +118,20 @@ func TestDoMakesAnErrorOfAPanic(t *testing.T) {
 	_, _, err := newMemo(2).Do(t.Context(), "a", func(context.Context) (int, error) { panic("hunter2") })
 	g.Expect(err).To(MatchError("internal error: panic of type string"))
 }
+
+func TestPutAndGet(t *testing.T) {
+	g := NewWithT(t)
+	m := memo.New[int](2, func(error) bool { return false })
+	_, known := m.Get("a")
+	g.Expect(known).To(BeFalse())
+	m.Put("a", 1)
+	m.Put("a", 2)
+	m.Put("b", 3)
+	value, known := m.Get("a")
+	g.Expect([]any{value, known}).To(Equal([]any{2, true}))
+	m.Put("c", 4) // b was not asked for the longest
+	_, known = m.Get("b")
+	g.Expect(known).To(BeFalse())
+	value, known, err := m.Do(t.Context(), "a", func(context.Context) (int, error) { return 0, nil })
+	g.Expect([]any{value, known, err}).To(Equal([]any{2, true, nil}))
+}

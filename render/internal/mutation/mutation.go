@@ -7,6 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -90,6 +93,9 @@ func (m *Mutation) Apply(object *unstructured.Unstructured) (*unstructured.Unstr
 func strategic(object *unstructured.Unstructured, patch map[string]any) (map[string]any, error) {
 	typed, err := scheme.Scheme.New(object.GroupVersionKind())
 	if runtime.IsNotRegisteredError(err) {
+		if directive := directiveIn(patch); directive != "" {
+			return nil, fmt.Errorf("%s is for built-in kinds, which say how their lists are merged; use type: json or type: merge", directive)
+		}
 		return merge(object.Object, patch), nil
 	}
 	if err != nil {
@@ -100,7 +106,63 @@ func strategic(object *unstructured.Unstructured, patch map[string]any) (map[str
 	if err != nil {
 		return nil, err
 	}
+	withoutDirectives(patched)
 	return patched, nil
+}
+
+// isDirective tells whether a key of a strategic merge patch says how to merge.
+func isDirective(key string) bool {
+	return key == "$patch" || key == "$retainKeys" || strings.HasPrefix(key, "$setElementOrder/") || strings.HasPrefix(key, "$deleteFromPrimitiveList/")
+}
+
+// directiveIn gives a directive in a patch; "" when there is none.
+func directiveIn(value any) string {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if isDirective(key) {
+				return key
+			}
+			if found := directiveIn(v[key]); found != "" {
+				return found
+			}
+		}
+	case []any:
+		for _, item := range v {
+			if found := directiveIn(item); found != "" {
+				return found
+			}
+		}
+	}
+	return ""
+}
+
+// withoutDirectives takes off what a patch says of the merging, in place: the library leaves
+// it where the object had nothing to merge with.
+func withoutDirectives(fields map[string]any) {
+	for key, value := range fields {
+		if isDirective(key) {
+			delete(fields, key)
+			continue
+		}
+		switch v := value.(type) {
+		case map[string]any:
+			if v["$patch"] == "delete" {
+				delete(fields, key)
+				continue
+			}
+			withoutDirectives(v)
+		case []any:
+			fields[key] = slices.DeleteFunc(v, func(item any) bool {
+				inner, ok := item.(map[string]any)
+				if ok && inner["$patch"] != "delete" {
+					withoutDirectives(inner)
+					return false
+				}
+				return ok
+			})
+		}
+	}
 }
 
 // merge applies a JSON merge patch (RFC 7386). The result shares parts with both.

@@ -33,6 +33,13 @@ spec:
       - {name: sidecar, image: "side:1"}
 `
 
+const service = `
+apiVersion: v1
+kind: Service
+metadata: {name: web, finalizers: [a, b]}
+spec: {ports: [{port: 80, targetPort: 8080}, {port: 81}, {port: 9007199254740993}], externalIPs: [a, b]}
+`
+
 const custom = `
 apiVersion: t.test/v1
 kind: Widget
@@ -57,6 +64,36 @@ apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web, namespace: shop, labels: {app: web}, annotations: {tier: front}}
 spec: {replicas: 1, template: {spec: {containers: [{name: app, image: "app:1", args: [a]}]}}}
+`},
+		{"strategic merges ports by number and lists of texts as they are", service, "spec: {ports: [{port: 80, name: web}, {port: 81, $patch: delete}], externalIPs: [c]}", corev1alpha1.MutationStrategic, `
+apiVersion: v1
+kind: Service
+metadata: {name: web, finalizers: [a, b]}
+spec: {ports: [{port: 80, name: web, targetPort: 8080}, {port: 9007199254740993}], externalIPs: [c]}
+`},
+		{"strategic replaces what it is told to", service, "spec: {$patch: replace, type: ExternalName}", corev1alpha1.MutationStrategic, `
+apiVersion: v1
+kind: Service
+metadata: {name: web, finalizers: [a, b]}
+spec: {type: ExternalName}
+`},
+		{"strategic takes out of and adds to lists of texts", service, "metadata: {$deleteFromPrimitiveList/finalizers: [a], finalizers: [c]}", corev1alpha1.MutationStrategic, `
+apiVersion: v1
+kind: Service
+metadata: {name: web, finalizers: [c, b]}
+spec: {ports: [{port: 80, targetPort: 8080}, {port: 81}, {port: 9007199254740993}], externalIPs: [a, b]}
+`},
+		{"strategic keeps only some keys", deployment, "spec: {strategy: {$retainKeys: [type], type: Recreate}, template: null}", corev1alpha1.MutationStrategic, `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop, labels: {app: web}, annotations: {tier: front}}
+spec: {replicas: 1, strategy: {type: Recreate}}
+`},
+		{"strategic deletes what is not there", deployment, "spec: {strategy: {$patch: delete}, template: {spec: {volumes: [{name: a, $patch: delete}, {name: b}], securityContext: {runAsUser: null, fsGroup: 1}}}}", corev1alpha1.MutationStrategic, `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop, labels: {app: web}, annotations: {tier: front}}
+spec: {replicas: 1, template: {spec: {securityContext: {fsGroup: 1}, volumes: [{name: b}], containers: [{name: app, image: "app:1", args: [a]}, {name: sidecar, image: "side:1"}]}}}
 `},
 		{"strategic of a custom kind replaces lists", custom, "spec: {parts: [{name: c}]}", corev1alpha1.MutationStrategic, `
 apiVersion: t.test/v1
@@ -104,6 +141,8 @@ func TestApplyRefuses(t *testing.T) {
 		{"another kind", "kind: Other", corev1alpha1.MutationMerge, "would change the object's kind"},
 		{"no name", "metadata: {name: null}", corev1alpha1.MutationMerge, "would remove the object's name"},
 		{"path that is not there", "[{op: remove, path: /spec/none}]", corev1alpha1.MutationJSON, "/spec/none"},
+		{"a test that does not hold", "[{op: test, path: /spec/id, value: 1}]", corev1alpha1.MutationJSON, "test failed"},
+		{"a directive for a kind that is not built in", "spec: {parts: [{name: a, $patch: delete}]}", corev1alpha1.MutationStrategic, "$patch is for built-in kinds"},
 		{"nothing left", "[{op: replace, path: '', value: []}]", corev1alpha1.MutationJSON, ""},
 	}
 	for _, test := range tests {

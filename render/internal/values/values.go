@@ -41,10 +41,32 @@ type Request struct {
 	References References
 }
 
+// Origin says where values stand.
+type Origin struct {
+	// Kind is ConfigMap, Secret, GitRepository or OCIRegistry for valuesFrom, with the Name of
+	// the object and the Key or file in it; File for valuesFiles, with the Name of the file;
+	// Release for the values in the Release itself.
+	Kind, Name, Key string
+}
+
+// Kinds of origins that are no kinds of valuesFrom.
+const (
+	KindFile    = "File"
+	KindRelease = "Release"
+)
+
+// Layer is what one origin gives.
+type Layer struct {
+	Origin Origin
+	Values map[string]any
+}
+
 // Resolved is what was found.
 type Resolved struct {
 	// Values are merged; the caller must not change them.
 	Values map[string]any
+	// Layers are what Values was merged of, the first below the others.
+	Layers []Layer
 	// Secrets are the texts that came from Secrets, for taking them out of messages.
 	Secrets []string
 }
@@ -87,7 +109,7 @@ func Resolve(ctx context.Context, r Request) (*Resolved, error) {
 		if err != nil {
 			return nil, &InvalidError{Origin: fmt.Sprintf("valuesFiles: %s", name), Err: err}
 		}
-		resolved.Values = Merge(resolved.Values, layer)
+		resolved.merge(Origin{Kind: KindFile, Name: name}, layer)
 	}
 	for _, ref := range r.Spec.ValuesFrom {
 		if err := resolved.add(ctx, r, ref); err != nil {
@@ -99,9 +121,14 @@ func Resolve(ctx context.Context, r Request) (*Resolved, error) {
 		if err != nil {
 			return nil, &InvalidError{Origin: "spec.render.helm.values", Err: err}
 		}
-		resolved.Values = Merge(resolved.Values, layer)
+		resolved.merge(Origin{Kind: KindRelease}, layer)
 	}
 	return resolved, nil
+}
+
+func (v *Resolved) merge(origin Origin, layer map[string]any) {
+	v.Values = Merge(v.Values, layer)
+	v.Layers = append(v.Layers, Layer{Origin: origin, Values: layer})
 }
 
 func file(r Request, name string) (map[string]any, error) {
@@ -132,7 +159,7 @@ func (v *Resolved) add(ctx context.Context, r Request, ref corev1alpha1.ValuesRe
 	if ref.Kind == kindSecret {
 		v.Secrets = scalars(layer, v.Secrets)
 	}
-	v.Values = Merge(v.Values, layer)
+	v.merge(Origin{Kind: ref.Kind, Name: ref.Name, Key: keyOf(ref)}, layer)
 	return nil
 }
 
@@ -147,7 +174,21 @@ func layerOf(ref corev1alpha1.ValuesReference, text []byte) (map[string]any, err
 	return layer, err
 }
 
-const kindSecret = "Secret"
+const (
+	kindConfigMap = "ConfigMap"
+	kindSecret    = "Secret"
+)
+
+// keyOf gives the key, or the file, of a reference.
+func keyOf(ref corev1alpha1.ValuesReference) string {
+	switch {
+	case ref.Kind != kindConfigMap && ref.Kind != kindSecret:
+		return ref.Path
+	case ref.Key == "":
+		return "values.yaml"
+	}
+	return ref.Key
+}
 
 var line = regexp.MustCompile(`line \d+`)
 
@@ -161,12 +202,9 @@ func withoutContent(err error) error {
 
 // fetch reads what a reference leads to; found is false when it leads to nothing and may.
 func fetch(ctx context.Context, r Request, ref corev1alpha1.ValuesReference) (text []byte, found bool, err error) {
-	key := ref.Key
-	if key == "" {
-		key = "values.yaml"
-	}
+	key := keyOf(ref)
 	switch ref.Kind {
-	case "ConfigMap":
+	case kindConfigMap:
 		var data map[string]string
 		var value string
 		data, err = r.References.ConfigMap(ctx, r.Namespace, ref.Name)
@@ -177,7 +215,6 @@ func fetch(ctx context.Context, r Request, ref corev1alpha1.ValuesReference) (te
 		data, err = r.References.Secret(ctx, r.Namespace, ref.Name)
 		text, found = data[key]
 	default:
-		key = ref.Path
 		text, err = r.References.File(ctx, r.Namespace, ref)
 		found = err == nil
 	}

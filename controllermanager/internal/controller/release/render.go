@@ -41,7 +41,7 @@ func (c *Controller) render(ctx context.Context, s *scope) (*render.Result, erro
 		References: sources.References{
 			HostReader: c.config.HostReader, Lookup: c.config.Sources, Fetcher: c.config.Fetcher, MaxAge: maxAge(s),
 		},
-		Cluster: s.target,
+		Cluster: s.target, Lookup: render.LookupOf(s.target),
 	})
 }
 

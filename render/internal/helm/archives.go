@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package helm
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart/loader"
+
+	"kumodo.io/convoy/render/internal/helm/execute"
+	"kumodo.io/convoy/render/internal/limit"
+	"kumodo.io/convoy/render/internal/lossless"
+)
+
+// unpackedTimes is how often the limit of a value the archives of a chart's dependencies,
+// and of those of them, may have in all once they are unpacked.
+const unpackedTimes = 4
+
+// decoded are the files of a chart that the library decodes by itself.
+var decoded = []string{"Chart.yaml", "Chart.lock", "requirements.yaml", "requirements.lock", chartDefaults}
+
+// unpack puts the files of archives in charts/ folders in the place of the archives, so that
+// the library finds folders only: it would unpack archives in archives without end. What
+// aliases make enormous is refused before the library decodes it.
+func unpack(files []*loader.BufferedFile, limits execute.Limits) ([]*loader.BufferedFile, error) {
+	u := unpacker{most: unpackedTimes * limits.Value}
+	err := u.add("", files)
+	return u.files, err
+}
+
+type unpacker struct {
+	files []*loader.BufferedFile
+	// most bytes may come out of archives, unpacked did.
+	most, unpacked int64
+}
+
+func (u *unpacker) add(under string, files []*loader.BufferedFile) error {
+	folders := map[string]bool{}
+	for _, f := range files {
+		folders[path.Dir(f.Name)] = true
+	}
+	for _, f := range files {
+		name := path.Join(under, f.Name)
+		if !isDependency(f.Name) {
+			if slices.Contains(decoded, path.Base(name)) {
+				if err := lossless.CheckAliases(f.Data); err != nil {
+					return fmt.Errorf("%s: %w", name, err)
+				}
+			}
+			u.files = append(u.files, &loader.BufferedFile{Name: name, Data: f.Data})
+			continue
+		}
+		inside, err := loader.LoadArchiveFiles(bytes.NewReader(f.Data))
+		if err != nil {
+			return fmt.Errorf("unpacking %s: %w", name, err)
+		}
+		for _, i := range inside {
+			if u.unpacked += int64(len(i.Data)); u.unpacked > u.most {
+				return limit.New("the archives in charts/ have more than %s", limit.Size(u.most))
+			}
+		}
+		folder := strings.TrimSuffix(f.Name, path.Ext(f.Name))
+		for folders[folder] {
+			folder += "-"
+		}
+		if err := u.add(path.Join(under, folder), inside); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isDependency tells whether a file of a chart is the archive of a dependency, of the chart
+// itself or of one in a folder of charts/. Those whose names begin with _ or . are switched
+// off.
+func isDependency(name string) bool {
+	if path.Ext(name) != ".tgz" {
+		return false
+	}
+	steps := strings.Split(name, "/")
+	if len(steps)%2 != 0 {
+		return false
+	}
+	for i, step := range steps {
+		if i%2 == 0 && step != "charts" || i%2 == 1 && strings.IndexAny(step, "_.") == 0 {
+			return false
+		}
+	}
+	return true
+}

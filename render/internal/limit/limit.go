@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package limit says that a render was stopped because it would take too much.
+package limit
+
+import "fmt"
+
+// Error says which limit was met.
+type Error struct {
+	// Limit that was met, and what it is.
+	Limit string
+	// Passing is true when another time, or on another machine, it might not be met.
+	Passing bool
+}
+
+// Error names the limit.
+func (e *Error) Error() string { return "stopped: " + e.Limit }
+
+// New gives an Error for a limit that the same input always meets.
+func New(format string, args ...any) *Error { return &Error{Limit: fmt.Sprintf(format, args...)} }
+
+// Time gives the Error for what took too long.
+func Time() *Error { return &Error{Limit: "rendering takes too long", Passing: true} }
+
+// Size writes a number of bytes for people.
+func Size(bytes int64) string {
+	if bytes >= 1<<20 {
+		return fmt.Sprintf("%d MiB", bytes>>20)
+	}
+	return fmt.Sprintf("%d bytes", bytes)
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"cmp"
+	"sync"
+	"time"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+
+	"kumodo.io/convoy/render/internal/helm/execute"
+)
+
+// Limits bound what one render may use, so that content cannot take the process along. A
+// render that meets one is an *Error that names it. 0 means the default.
+//
+// Nothing can stop a goroutine from outside. Templates are stopped at the next iteration or
+// call; a kustomization is stopped when it reads its next file. What a function, or the
+// kustomize library, does in between is bounded by the size of what it is given.
+type Limits struct {
+	// Time that a render may take from when it begins; a minute. Only this limit depends on
+	// the machine, so only this Error is not remembered.
+	Time time.Duration
+	// Steps that templates may take: iterations, calls of templates and functions;
+	// 10,000,000.
+	Steps int64
+	// MadeBytes is how much text and how many lists templates may make, what they throw away
+	// included; 256 MiB.
+	MadeBytes int64
+	// OutputBytes is how much all manifests together may have, and every single value in a
+	// template; how much a kustomization may read, a file counted as often as it is read;
+	// 64 MiB.
+	OutputBytes int64
+}
+
+func (l Limits) withDefaults() Limits {
+	return Limits{
+		Time:        cmp.Or(max(l.Time, 0), time.Minute),
+		Steps:       cmp.Or(max(l.Steps, 0), 10_000_000),
+		MadeBytes:   cmp.Or(max(l.MadeBytes, 0), 256<<20),
+		OutputBytes: cmp.Or(max(l.OutputBytes, 0), 64<<20),
+	}
+}
+
+func (l Limits) templates() execute.Limits {
+	return execute.Limits{Steps: l.Steps, Made: l.MadeBytes, Value: l.OutputBytes}
+}
+
+// maxCopied is how much the operations "copy" of one JSON patch may copy.
+const maxCopied = 16 << 20
+
+// limitPatches bounds the JSON patches of the process, those inside kustomizations too: a
+// few operations that copy a part of an object into itself would make it enormous.
+var limitPatches = sync.OnceFunc(func() { jsonpatch.AccumulatedCopySizeLimit = maxCopied })

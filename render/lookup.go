@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"kumodo.io/convoy/render/internal/limit"
+	"kumodo.io/convoy/render/internal/lookup"
+	"kumodo.io/convoy/render/internal/memo"
+)
+
+// Lookup reads objects of a target cluster for the function lookup of templates: Get one
+// object, List those of a kind. What does not exist is an error for which
+// apierrors.IsNotFound holds; any other error ends the render.
+type Lookup = lookup.Reader
+
+// draftWithLookups gives what the engine gives for a plan whose templates may read the
+// target cluster. What an earlier render read is read again, with the identity of who asks
+// now: only when all of it is as it was, that render is given. Failures are not remembered.
+func (r *Renderer) draftWithLookups(ctx context.Context, p *plan) (*draft, error) {
+	if before, ok := r.lookups.Get(p.inputs); ok {
+		now, err := before.Again(ctx, p.lookup)
+		if err != nil {
+			return nil, err
+		}
+		inputs, err := now.Inputs(p.inputs)
+		if err != nil {
+			return nil, err
+		}
+		if d, ok := r.drafts.Get(inputs); ok {
+			r.hits.Add(1)
+			return d, nil
+		}
+	}
+	d, err := memo.Guarded(ctx, func(ctx context.Context) (*draft, error) { return r.run(ctx, p) })
+	if ctx.Err() != nil {
+		return nil, ctx.Err() // who asks has left, and ended the render with it
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.drafts.Put(d.inputs, d)
+	r.lookups.Put(p.inputs, d.reads)
+	return d, nil
+}
+
+// LookupOf gives the Lookup of a connection to a target cluster; nil when the connection
+// has no client for objects of any kind. It reads as whom the connection reads.
+func LookupOf(c Cluster) Lookup {
+	connection, ok := c.(objects)
+	if !ok {
+		return nil
+	}
+	return reader{connection}
+}
+
+// objects is what a connection needs for reading objects of any kind.
+type objects interface {
+	Dynamic() dynamic.Interface
+	Mapping(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error)
+}
+
+type reader struct{ objects }
+
+const (
+	// pageSize is how many objects are read at once.
+	pageSize = 500
+	// maxListed is how many objects a list may have.
+	maxListed = 5000
+)
+
+// Get reads one object.
+func (r reader) Get(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, error) {
+	client, err := r.client(ctx, gvk, namespace)
+	if err != nil {
+		return nil, err
+	}
+	return client.Get(ctx, name, metav1.GetOptions{})
+}
+
+// List reads the objects of a kind. More than can be held in memory many times over is an
+// error.
+func (r reader) List(ctx context.Context, gvk schema.GroupVersionKind, namespace string) (*unstructured.UnstructuredList, error) {
+	client, err := r.client(ctx, gvk, namespace)
+	if err != nil {
+		return nil, err
+	}
+	var all *unstructured.UnstructuredList
+	for next := ""; ; {
+		page, err := client.List(ctx, metav1.ListOptions{Limit: pageSize, Continue: next})
+		if err != nil {
+			return nil, err
+		}
+		if all == nil {
+			all = page
+		} else {
+			all.Items = append(all.Items, page.Items...)
+		}
+		if len(all.Items) > maxListed {
+			return nil, limit.New("there are more than %d objects of the kind %s", maxListed, gvk.Kind)
+		}
+		if next = page.GetContinue(); next == "" {
+			return all, nil
+		}
+	}
+}
+
+func (r reader) client(ctx context.Context, gvk schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
+	mapping, err := r.Mapping(ctx, gvk)
+	if err != nil {
+		return nil, fmt.Errorf("asking the target cluster for the kind %s: %w", gvk, err)
+	}
+	resources := r.Dynamic().Resource(mapping.Resource)
+	if namespace == "" || mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		return resources, nil
+	}
+	return resources.Namespace(namespace), nil
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/render/internal/helm"
+	"kumodo.io/convoy/render/internal/values"
+)
+
+// Value is a value that a chart is rendered with, and where it comes from.
+type Value struct {
+	// Path of keys, joined by dots; a dot or backslash in a key has a backslash before it.
+	// Lists are values as a whole, and so are empty maps.
+	Path string
+	// Value is a string, a number, a boolean, nil, a list or an empty map. It is nil when
+	// Secret is true.
+	Value any
+	// Secret is true when the value comes from a Secret: it must not be shown.
+	Secret bool
+	// Origin of the value.
+	Origin ValueOrigin
+}
+
+// ValueOrigin says which source set a value: the last of those that have it.
+type ValueOrigin struct {
+	// Kind is one of the Origin constants, or the kind in spec.render.helm.valuesFrom:
+	// ConfigMap, Secret, GitRepository, OCIRegistry.
+	Kind string
+	// Name of the file, the object or the chart; empty for OriginRelease.
+	Name string
+	// Key in a ConfigMap or Secret; file in a GitRepository or OCIRegistry.
+	Key string
+}
+
+// Kinds of origins besides those of valuesFrom.
+const (
+	// OriginChart is a default of a chart; Name is its values.yaml, with the charts that it
+	// is a subchart of.
+	OriginChart = "Chart"
+	// OriginImport is a value that a chart takes over from a subchart (import-values).
+	OriginImport = "ChartImport"
+	// OriginFile is a file of spec.render.helm.valuesFiles.
+	OriginFile = values.KindFile
+	// OriginRelease is spec.render.helm.values.
+	OriginRelease = values.KindRelease
+)
+
+// ExplainValues gives the values that the chart of a Release is rendered with, in the order
+// of their paths: those of subcharts stand under the subcharts' names, globals in each of
+// them. Defaults that a null removed are not there. Without a chart there are none.
+// Nothing is rendered. Errors are those of Render.
+func ExplainValues(ctx context.Context, in Input) ([]Value, error) {
+	p, err := prepare(ctx, in)
+	if err != nil || p.engine != corev1alpha1.RenderHelm {
+		return nil, err
+	}
+	p.helm.Limits = Limits{}.withDefaults().templates()
+	merged, defaults, err := helm.Values(p.helm)
+	if err != nil {
+		return nil, engineError(err, p.scrubber(nil))
+	}
+	e := explainer{layers: p.layers, defaults: defaults}
+	e.explain(nil, merged)
+	return e.found, nil
+}
+
+type explainer struct {
+	layers   []values.Layer
+	defaults *helm.Defaults
+	found    []Value
+}
+
+// explain adds what is under a path.
+func (e *explainer) explain(path []string, under map[string]any) {
+	for _, key := range slices.Sorted(maps.Keys(under)) {
+		here := append(slices.Clone(path), key)
+		value := under[key]
+		if inner, ok := value.(map[string]any); ok {
+			if len(inner) > 0 {
+				e.explain(here, inner)
+				continue
+			}
+			value = inner
+		}
+		origin := e.origin(here)
+		v := Value{Path: joinPath(here), Value: value, Origin: origin, Secret: origin.Kind == "Secret"}
+		if v.Secret {
+			v.Value = nil
+		}
+		e.found = append(e.found, v)
+	}
+}
+
+func (e *explainer) origin(path []string) ValueOrigin {
+	for _, layer := range slices.Backward(e.layers) {
+		if inLayer(layer.Values, path) {
+			return ValueOrigin(layer.Origin)
+		}
+	}
+	if file := e.defaults.File(path); file != "" {
+		return ValueOrigin{Kind: OriginChart, Name: file}
+	}
+	return ValueOrigin{Kind: OriginImport}
+}
+
+// inLayer tells whether values set what is at a path: there, or, for a global, in a chart
+// further out, which hands it on.
+func inLayer(layer map[string]any, path []string) bool {
+	if _, ok := helm.Find(layer, path); ok {
+		return true
+	}
+	at := slices.Index(path, "global")
+	if at < 1 {
+		return false
+	}
+	for out := range at {
+		if _, ok := helm.Find(layer, append(slices.Clone(path[:out]), path[at:]...)); ok {
+			return true
+		}
+	}
+	return false
+}
+
+var escapeKey = strings.NewReplacer(`\`, `\\`, `.`, `\.`)
+
+func joinPath(path []string) string {
+	escaped := make([]string, len(path))
+	for i, key := range path {
+		escaped[i] = escapeKey.Replace(key)
+	}
+	return strings.Join(escaped, ".")
+}
