@@ -27,7 +27,7 @@ test: test-unit test-e2e ## Run all tests
 
 .PHONY: test-unit
 test-unit: ## Run the unit tests of every module, with the race detector
-	$(GO_TEST) $(foreach m,$(filter-out e2e,$(MODULES)),./$(m)/...) ./e2e/framework/... ./e2e/cmd/...
+	$(GO_TEST) $(foreach m,$(filter-out e2e,$(MODULES)),./$(m)/...) ./e2e/framework/... ./e2e/bench/... ./e2e/cmd/...
 	cd tools && GOWORK=off go test ./...
 
 .PHONY: control-plane
@@ -37,6 +37,10 @@ control-plane: ## Build the control plane that the e2e tests and the demo run on
 .PHONY: test-e2e
 test-e2e: control-plane build ## Run the end-to-end suites against real clusters
 	go test -count=1 -p 1 -timeout 40m ./e2e/suites/... -ginkgo.v
+
+.PHONY: bench
+bench: control-plane ## Measure speed and cost; BENCH="-run api/get -quick" chooses, see docs/performance.md
+	@mkdir -p bin && go build -o bin/convoy-bench ./e2e/bench && ./bin/convoy-bench $(BENCH)
 
 .PHONY: generate
 generate: ## Regenerate deep copies, OpenAPI and the client
