@@ -8,16 +8,19 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/client-go/rest"
 	cliflag "k8s.io/component-base/cli/flag"
 	basecompatibility "k8s.io/component-base/compatibility"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
 	"kumodo.io/convoy/apiserver/internal/certificates"
 	"kumodo.io/convoy/apiserver/internal/frontproxy"
+	"kumodo.io/convoy/apiserver/internal/registry/release"
 	"kumodo.io/convoy/apiserver/internal/scheme"
 	"kumodo.io/convoy/apiserver/internal/server"
 )
@@ -97,12 +100,6 @@ func (o *Options) Complete() error {
 	if err := o.Server.Complete(); err != nil {
 		return fmt.Errorf("completing versions and feature gates: %w", err)
 	}
-	if !o.Certificate.enabled() {
-		names := []string{certificates.ServiceName(namespace)}
-		if err := o.Recommended.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", names, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
-			return fmt.Errorf("making a self-signed certificate: %w", err)
-		}
-	}
 	o.Observer.complete(o.Server.RequestTimeout)
 	return nil
 }
@@ -117,8 +114,33 @@ func (o *Options) Validate() error {
 	return errors.Join(errs...)
 }
 
+// checkHost reports the flags without which a process outside of the host's pods cannot know
+// where the host is.
+func (o *Options) checkHost() error {
+	if _, err := rest.InClusterConfig(); !errors.Is(err, rest.ErrNotInCluster) {
+		return nil
+	}
+	var missing []string
+	for _, flag := range []struct{ name, value string }{
+		{"--kubeconfig", o.Recommended.CoreAPI.CoreAPIKubeconfigPath},
+		{"--authentication-kubeconfig", o.Recommended.Authentication.RemoteKubeConfigFile},
+		{"--authorization-kubeconfig", o.Recommended.Authorization.RemoteKubeConfigFile},
+	} {
+		if flag.value == "" {
+			missing = append(missing, flag.name)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return fmt.Errorf("outside of a pod of the host, %s must be given: kubeconfigs that lead to the host; one file will do for all", strings.Join(missing, ", "))
+}
+
 // Config gives the configuration of a server. Complete must have been called.
 func (o *Options) Config(version string) (*server.Config, error) {
+	if err := o.checkHost(); err != nil {
+		return nil, err
+	}
 	config, err := server.NewConfig()
 	if err != nil {
 		return nil, err
@@ -127,6 +149,12 @@ func (o *Options) Config(version string) (*server.Config, error) {
 	if err := o.Server.ApplyTo(&config.Generic.Config); err != nil {
 		return nil, fmt.Errorf("applying server options: %w", err)
 	}
+	if !o.Certificate.enabled() {
+		names := []string{certificates.ServiceName(namespace)}
+		if err := o.Recommended.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", names, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
+			return nil, fmt.Errorf("making a self-signed certificate: %w", err)
+		}
+	}
 	serving, err := o.Certificate.serve(o.Recommended.SecureServing)
 	if err != nil {
 		return nil, err
@@ -134,6 +162,7 @@ func (o *Options) Config(version string) (*server.Config, error) {
 	if err := o.Recommended.ApplyTo(config.Generic); err != nil {
 		return nil, fmt.Errorf("applying options: %w", err)
 	}
+	config.Generic.AdmissionControl = release.AdmitSyncDryRun(config.Generic.AdmissionControl)
 	if o.Trust.HostAuthorization {
 		frontproxy.Trust(&config.Generic.Config)
 	}

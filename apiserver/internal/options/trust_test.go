@@ -71,3 +71,11 @@ func with(published *corev1.ConfigMap, key string) *corev1.ConfigMap {
 	published.Data = map[string]string{key: published.Data[key]}
 	return published
 }
+
+func TestOutsideOfAPodTheHostMustBeNamed(t *testing.T) {
+	g := NewWithT(t)
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	o := parse(t, "--kubeconfig=k")
+	_, err := o.Config("v0")
+	g.Expect(err).To(MatchError(ContainSubstring("--authentication-kubeconfig, --authorization-kubeconfig must be given")))
+}

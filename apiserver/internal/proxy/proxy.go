@@ -164,10 +164,27 @@ func (p *Proxy) serve(w http.ResponseWriter, req *http.Request, r Request, respo
 	p.passOn(logger, w, response)
 }
 
+// ofAnyRequest are parameters of any request: clients with a time limit send one. They are
+// for this server, and the observer does not know them.
+var ofAnyRequest = []string{"timeout", "pretty"}
+
+// query is what the observer is asked with.
+func query(u *url.URL) string {
+	values := u.Query()
+	before := len(values)
+	for _, name := range ofAnyRequest {
+		delete(values, name)
+	}
+	if len(values) == before {
+		return u.RawQuery // as the client sent it, in its order
+	}
+	return values.Encode()
+}
+
 // outgoing builds a request of our own; copying the client's would let it smuggle headers.
 func (p *Proxy) outgoing(ctx context.Context, req *http.Request, r Request) (*http.Request, error) {
 	target := p.base.JoinPath(r.Subresource, r.Namespace, r.Name)
-	target.RawQuery = req.URL.RawQuery
+	target.RawQuery = query(req.URL)
 	out, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
 		return nil, fmt.Errorf("building the request to the observer: %w", err)

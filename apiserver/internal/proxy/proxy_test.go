@@ -115,6 +115,23 @@ func TestBasePathIsKept(t *testing.T) {
 	g.Expect(uri).To(Equal("/base/preview/team/web"))
 }
 
+// Clients with a time limit, kubectl with --request-timeout among them, send it along.
+func TestParametersOfAnyRequestAreNotForTheObserver(t *testing.T) {
+	for sent, arrives := range map[string]string{
+		"?timeout=20s":                             "",
+		"?pretty=true&revision=a%2Fb&timeout=1m0s": "?revision=a%2Fb",
+		"?b=2&a=1":                                 "?b=2&a=1",
+		"?nonsense":                                "?nonsense",
+	} {
+		g := NewWithT(t)
+		var uri string
+		p := newProxy(t, func(w http.ResponseWriter, r *http.Request) { uri = r.RequestURI; writeJSON(w, 200, "{}") }, nil)
+		_, got := ask(t, p, httptest.NewRequest(http.MethodGet, "/"+sent, nil))
+		g.Expect(got.err).NotTo(HaveOccurred())
+		g.Expect(uri).To(Equal("/preview/team/web" + arrives))
+	}
+}
+
 func TestPathsCannotEscape(t *testing.T) {
 	p := newProxy(t, func(http.ResponseWriter, *http.Request) { t.Error("the observer was asked") }, nil)
 	for _, name := range []string{"", ".", "..", "a/b", "../other", "a%2fb", "%2e%2e"} {

@@ -11,8 +11,34 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxExpression bounds the length of a CEL expression in bytes.
-const maxExpression = 10 * 1024
+// Compiling an expression takes time by the square of its length, and goes on when nobody
+// waits for the answer any more: at the worst, 50 ms for one that is as long as it may be.
+const (
+	// maxExpression bounds the length of a CEL expression in bytes.
+	maxExpression = 2 * 1024
+	// maxExpressions bounds that of all in an object.
+	maxExpressions = 64 * 1024
+)
+
+// expressionBudget is what is left for the expressions of an object.
+type expressionBudget int
+
+// take takes an expression from the budget. It gives the errors of an expression that may not
+// be compiled: it is too long, or all are together.
+func (b *expressionBudget) take(path *field.Path, expression string) field.ErrorList {
+	if errs := short(path, expression, maxExpression); errs != nil {
+		return errs
+	}
+	before := *b
+	*b -= expressionBudget(len(expression))
+	if before >= 0 && *b < 0 {
+		return field.ErrorList{field.Invalid(path, "", fmt.Sprintf("all expressions of the object together may have %d bytes: divide it into several", maxExpressions))}
+	}
+	return nil
+}
+
+// spent tells whether more was taken than there was: nothing is to be compiled then.
+func (b *expressionBudget) spent() bool { return *b < 0 }
 
 // readyEnvironment declares what an expression of spec.dependsOn may use: the Release that
 // is depended on, and the libraries, fixed to their versions, that health rules may use.
@@ -32,11 +58,9 @@ var readyEnvironment = gosync.OnceValues(func() (*cel.Env, error) {
 	)
 })
 
-// readyExpression checks an expression that says whether a Release is ready.
+// readyExpression checks an expression, which is not too long, that says whether a Release is
+// ready.
 func readyExpression(path *field.Path, expression string) field.ErrorList {
-	if errs := short(path, expression, maxExpression); errs != nil {
-		return errs
-	}
 	env, err := readyEnvironment()
 	if err != nil {
 		return field.ErrorList{field.InternalError(path, fmt.Errorf("building the expression environment: %w", err))}

@@ -3,6 +3,8 @@
 package validation
 
 import (
+	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -76,6 +78,11 @@ func ReleaseWarnings(r *corev1alpha1.Release) []string {
 		r.Spec.Source.Helm == nil && render.Type != corev1alpha1.RenderHelm {
 		warnings = append(warnings, "spec.render.helm.valuesFrom: counts only if the content is a chart; spec.render.type: helm makes sure of it")
 	}
+	for i, mutation := range r.Spec.Mutations {
+		if reflect.DeepEqual(mutation.Target, corev1alpha1.ObjectSelector{}) {
+			warnings = append(warnings, fmt.Sprintf("spec.mutations[%d].target: is empty, and matches every object", i))
+		}
+	}
 	source := r.Spec.Source
 	for path, value := range map[string]string{
 		"spec.source.git.ref.semver": ifSet(source.Git, func(g *corev1alpha1.GitSource) string { return g.Ref.Semver }),
@@ -101,14 +108,19 @@ func releaseName(r *corev1alpha1.Release) field.ErrorList {
 func dependencies(path *field.Path, r *corev1alpha1.Release) field.ErrorList {
 	errs := atMost(path, r.Spec.DependsOn, maxItems)
 	errs = append(errs, unique(path, r.Spec.DependsOn, "name", func(d *corev1alpha1.Dependency) string { return d.Name })...)
+	budget := expressionBudget(maxExpressions)
 	for i, dependency := range r.Spec.DependsOn {
 		item := path.Index(i)
 		errs = append(errs, subdomain(item.Child("name"), dependency.Name)...)
 		if dependency.Name != "" && dependency.Name == r.Name {
 			errs = append(errs, field.Invalid(item.Child("name"), dependency.Name, "a Release cannot depend on itself"))
 		}
-		if dependency.ReadyExpr != "" {
-			errs = append(errs, readyExpression(item.Child("readyExpr"), dependency.ReadyExpr)...)
+		if expression := item.Child("readyExpr"); dependency.ReadyExpr != "" {
+			long := budget.take(expression, dependency.ReadyExpr)
+			errs = append(errs, long...)
+			if long == nil && !budget.spent() {
+				errs = append(errs, readyExpression(expression, dependency.ReadyExpr)...)
+			}
 		}
 	}
 	return errs

@@ -5,6 +5,7 @@ package validation
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
@@ -23,14 +24,17 @@ var (
 	targetPathPattern = regexp.MustCompile(`^[^.\s]+(\.[^.\s]+)*$`)
 )
 
+var renderTypes = []corev1alpha1.RenderType{
+	corev1alpha1.RenderAuto, corev1alpha1.RenderHelm, corev1alpha1.RenderKustomize, corev1alpha1.RenderPlain,
+}
+
 // render checks how a Release's content becomes objects.
 func render(path *field.Path, r *corev1alpha1.Release) field.ErrorList {
 	s := r.Spec.Render
 	if s == nil {
 		return nil
 	}
-	errs := oneOf(path.Child("type"), s.Type, corev1alpha1.RenderAuto, corev1alpha1.RenderHelm,
-		corev1alpha1.RenderKustomize, corev1alpha1.RenderPlain)
+	errs := oneOf(path.Child("type"), s.Type, renderTypes...)
 	errs = append(errs, renderBlocks(path, s)...)
 	if r.Spec.Source.Helm != nil && (s.Type == corev1alpha1.RenderKustomize || s.Type == corev1alpha1.RenderPlain) {
 		errs = append(errs, field.Invalid(path.Child("type"), s.Type, "a chart from spec.source.helm is rendered with helm; use helm or auto"))
@@ -47,6 +51,9 @@ func render(path *field.Path, r *corev1alpha1.Release) field.ErrorList {
 
 // renderBlocks refuses a block that belongs to another type than the one that is named.
 func renderBlocks(path *field.Path, s *corev1alpha1.RenderSpec) field.ErrorList {
+	if !slices.Contains(renderTypes, s.Type) {
+		return nil // the type is what is wrong
+	}
 	errs := atMostOne(path, choice{"helm", s.Helm != nil}, choice{"kustomize", s.Kustomize != nil})
 	for _, block := range []struct {
 		is  corev1alpha1.RenderType

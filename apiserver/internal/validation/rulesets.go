@@ -33,14 +33,14 @@ func rules(origin string, list []extv1alpha1.HealthRule) field.ErrorList {
 	path := field.NewPath("spec", "rules")
 	errs := atMost(path, list, maxItems)
 	errs = append(errs, unique(path, list, "name", func(r *extv1alpha1.HealthRule) string { return r.Name })...)
-	tooLong := false
+	tooLong, budget := false, expressionBudget(maxExpressions)
 	for i := range list {
 		errs = append(errs, ruleForm(path.Index(i), &list[i])...)
-		long := ruleLength(path.Index(i), &list[i])
+		long := ruleLength(path.Index(i), &list[i], &budget)
 		errs, tooLong = append(errs, long...), tooLong || len(long) > 0
 	}
 	if tooLong || len(list) > maxItems {
-		return errs // compiling is work in proportion to the length
+		return errs // compiling is work
 	}
 	_, faults := health.Compile(list, origin, path)
 	return append(errs, faults...)
@@ -59,13 +59,13 @@ func ruleForm(path *field.Path, r *extv1alpha1.HealthRule) field.ErrorList {
 	return errs
 }
 
-func ruleLength(path *field.Path, r *extv1alpha1.HealthRule) field.ErrorList {
+func ruleLength(path *field.Path, r *extv1alpha1.HealthRule, budget *expressionBudget) field.ErrorList {
 	var errs field.ErrorList
 	for _, expression := range []struct{ name, text string }{
 		{"healthy", r.Healthy}, {"progressing", r.Progressing}, {"degraded", r.Degraded},
 		{"suspended", r.Suspended}, {"message", r.Message},
 	} {
-		errs = append(errs, short(path.Child(expression.name), expression.text, maxExpression)...)
+		errs = append(errs, budget.take(path.Child(expression.name), expression.text)...)
 	}
 	return errs
 }

@@ -3,6 +3,8 @@
 package validation
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -384,6 +386,17 @@ func TestHealthRuleSet(t *testing.T) {
 			want:  []string{"spec.rules[0].healthy: FieldValueTooLong"},
 		},
 		{
+			name: "too much to compile in all, told once",
+			given: slices.Repeat(rule(func(r *extv1alpha1.HealthRule) {
+				r.Healthy, r.Progressing = strings.Repeat("(", maxExpression), strings.Repeat("(", maxExpression)
+			}), 18),
+			want: append(slices.Collect(func(yield func(string) bool) {
+				for i := 1; i < 18; i++ {
+					yield(fmt.Sprintf("spec.rules[%d].name: FieldValueDuplicate", i))
+				}
+			}), "spec.rules[16].healthy: FieldValueInvalid"),
+		},
+		{
 			name:  "empty",
 			given: []extv1alpha1.HealthRule{{}},
 			want:  []string{"spec.rules[0].name: FieldValueRequired", "spec.rules[0].target.kind: FieldValueRequired", "spec.rules[0]: FieldValueRequired"},
@@ -428,6 +441,11 @@ func TestWarnings(t *testing.T) {
 		},
 		{"oci", OCIRegistryWarnings(&sourcev1alpha1.OCIRegistry{Spec: sourcev1alpha1.OCIRegistrySpec{Insecure: true}}), []string{"spec.insecure:"}},
 		{"nothing", ReleaseWarnings(&corev1alpha1.Release{}), nil},
+		{
+			"a mutation of everything",
+			ReleaseWarnings(&corev1alpha1.Release{Spec: corev1alpha1.ReleaseSpec{Mutations: []corev1alpha1.Mutation{{Target: corev1alpha1.ObjectSelector{Kind: "A"}}, {}}}}),
+			[]string{"spec.mutations[1].target:"},
+		},
 		{
 			"release",
 			ReleaseWarnings(&corev1alpha1.Release{Spec: corev1alpha1.ReleaseSpec{

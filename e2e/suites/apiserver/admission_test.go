@@ -49,7 +49,7 @@ var acts = []act{
 	{name: "mutations", operation: admissionv1.Update, subresource: "mutations", kind: "Release",
 		request: patchOf("mutations", `{"spec":{"mutations":[{"name":"m","target":{"kind":"ConfigMap"},"type":"merge","patch":"{\"data\":{}}"}]}}`)},
 	{name: "lifecycle", operation: admissionv1.Update, subresource: "lifecycle", kind: "Release", request: patchOf("lifecycle", `{"status":{"lifecycle":{"hooks":[{"name":"h","on":"preSync","phase":"succeeded"}]}}}`)},
-	{name: "sync", operation: admissionv1.Connect, subresource: "sync", kind: "ReleaseSyncOptions", always: true, request: func(namespace string) call {
+	{name: "sync", operation: admissionv1.Connect, subresource: "sync", kind: "ReleaseSyncOptions", request: func(namespace string) call {
 		return call{method: http.MethodPost, path: releasePath(namespace, "app", "sync")}
 	}},
 	{name: "preview", operation: admissionv1.Connect, subresource: "preview", kind: "ReleasePreviewOptions", always: true, request: func(namespace string) call {

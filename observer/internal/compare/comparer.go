@@ -29,6 +29,8 @@ const (
 	readTimeout = 10 * time.Second
 	// dryRunTimeout bounds a dry run, for which the server may have to ask webhooks.
 	dryRunTimeout = 35 * time.Second
+	// maxLooks bounds how often an object is looked at that others change meanwhile.
+	maxLooks = 4
 )
 
 // Target is the cluster in which live objects are looked at. Its requests are refused by
@@ -87,33 +89,51 @@ func (c *Comparer) Compare(ctx context.Context, desired render.Object) Outcome {
 	if err != nil {
 		return failed(err)
 	}
+	for attempt := 1; ; attempt++ {
+		outcome, moved := c.compare(ctx, resource, key, desired)
+		if !moved || attempt == maxLooks {
+			return outcome
+		}
+	}
+}
+
+// compare compares the desired object with the live one as it is now. moved is true when that
+// changed between the two looks at it, so that a change of somebody else would be taken for
+// one that applying makes.
+func (c *Comparer) compare(ctx context.Context, resource dynamic.ResourceInterface, key corev1alpha1.ObjectKey, desired render.Object) (outcome Outcome, moved bool) {
 	live, err := c.read(ctx, resource, key)
 	if err != nil {
-		return failed(err)
+		return failed(err), false
 	}
 	if owner, foreign := c.foreign(live); foreign {
 		outcome := failed(fmt.Errorf("belongs to %s", render.OwnerName(owner, c.Installation)))
 		outcome.Live = live
-		return outcome
+		return outcome, false
 	}
 	body := c.body(desired.Object, live)
 	force := c.Release.Spec.Sync.Conflicts != corev1alpha1.ConflictsFail
 	result, err := c.dryRun(ctx, resource, key, body, force)
 	switch {
 	case !force && live != nil && apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict):
-		return c.contested(ctx, resource, key, desired.Object, live, body, err)
+		return c.contested(ctx, resource, key, desired.Object, live, body, err), false
 	case err == nil && live == nil:
-		return Outcome{Action: corev1alpha1.ActionCreate, Result: result}
+		return Outcome{Action: corev1alpha1.ActionCreate, Result: result}, false
 	case err == nil:
-		return c.difference(desired.Object, live, result)
+		return c.difference(desired.Object, live, result), changed(live, result)
 	case live == nil && namespaceMissing(err):
-		return c.withoutNamespace(desired.Object)
+		return c.withoutNamespace(desired.Object), false
 	case live != nil && apierrors.IsInvalid(err):
-		return c.refused(ctx, resource, key, live, body, err)
+		return c.refused(ctx, resource, key, live, body, err), false
 	}
-	outcome := failed(err)
+	outcome = failed(err)
 	outcome.Live = live
-	return outcome
+	return outcome, false
+}
+
+// changed tells whether a dry run was made on another version of the object than was read.
+func changed(live, result *unstructured.Unstructured) bool {
+	version := result.GetResourceVersion()
+	return version != "" && version != live.GetResourceVersion()
 }
 
 // contested is the outcome for an object with fields of other managers that a sync does not

@@ -3,6 +3,7 @@
 package compare
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -60,6 +61,29 @@ func invalid(kind, name string, fields ...string) *apierrors.StatusError {
 		errs = append(errs, field.Invalid(field.NewPath(path), "canary-value", "field is immutable"))
 	}
 	return apierrors.NewInvalid(schema.GroupKind{Kind: kind}, name, errs)
+}
+
+// A change of somebody else between the two looks at an object is no change that applying
+// makes: it is looked at again.
+func TestAnObjectThatChangesMeanwhile(t *testing.T) {
+	b := newBench(t)
+	stale := b.cluster.Put(configMap)
+	b.cluster.Put("{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: cm, annotations: {other: writer}}, data: {a: '1'}}")
+	looks := 0
+	b.cluster.Handle("GET "+b.cluster.Path(configMap), func(w http.ResponseWriter, r *http.Request) {
+		looks++
+		if looks == 1 {
+			w.Header().Set("Content-Type", "application/json")
+			b.Expect(json.NewEncoder(w).Encode(stale)).To(Succeed())
+			return
+		}
+		b.cluster.Handle("GET "+b.cluster.Path(configMap), nil)
+		b.cluster.ServeHTTP(w, r)
+	})
+	outcome := b.compare(t, configMap)
+	b.Expect(outcome.Changes).To(BeEmpty())
+	b.Expect(outcome.Action).To(Equal(corev1alpha1.ActionUnchanged))
+	b.Expect(looks).To(Equal(2))
 }
 
 func TestCompare(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"net/http"
 
+	"k8s.io/apiserver/pkg/admission"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -39,3 +40,49 @@ func dryRunFrom(ctx context.Context) []string {
 	values, _ := ctx.Value(dryRunKey{}).([]string)
 	return values
 }
+
+// AdmitSyncDryRun tells admission of the dry runs that WithSyncDryRun hides from the library:
+// webhooks and policies are to see them as they see others.
+func AdmitSyncDryRun(chain admission.Interface) admission.Interface {
+	return syncAdmission{chain}
+}
+
+type syncAdmission struct{ admission.Interface }
+
+var (
+	_ admission.MutationInterface   = syncAdmission{}
+	_ admission.ValidationInterface = syncAdmission{}
+)
+
+// Admit implements admission.MutationInterface.
+func (a syncAdmission) Admit(ctx context.Context, attributes admission.Attributes, o admission.ObjectInterfaces) error {
+	if mutates, ok := a.Interface.(admission.MutationInterface); ok {
+		return mutates.Admit(ctx, told(ctx, attributes), o)
+	}
+	return nil
+}
+
+// Validate implements admission.ValidationInterface.
+func (a syncAdmission) Validate(ctx context.Context, attributes admission.Attributes, o admission.ObjectInterfaces) error {
+	if validates, ok := a.Interface.(admission.ValidationInterface); ok {
+		return validates.Validate(ctx, told(ctx, attributes), o)
+	}
+	return nil
+}
+
+// told gives the attributes of a request with what its dry run is told by.
+func told(ctx context.Context, attributes admission.Attributes) admission.Attributes {
+	values := dryRunFrom(ctx)
+	options, ok := attributes.GetObject().(*corev1alpha1.ReleaseSyncOptions)
+	if len(values) == 0 || !ok {
+		return attributes
+	}
+	options.DryRun = values
+	return dryRun{attributes}
+}
+
+// dryRun are attributes of a dry run.
+type dryRun struct{ admission.Attributes }
+
+// IsDryRun implements admission.Attributes.
+func (dryRun) IsDryRun() bool { return true }

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -472,4 +473,52 @@ func TestObserved(t *testing.T) {
 		g.Expect(o.ConnectMethods()).To(Equal([]string{http.MethodGet}))
 	}
 	g.Expect(asked).To(Equal([]string{"/preview/team/web?a=b", "/diff/team/web?a=b", "/health/team/web?a=b", "/history/team/web?a=b"}))
+}
+
+// chain notes what admission is shown.
+type chain struct{ seen []admission.Attributes }
+
+func (*chain) Handles(admission.Operation) bool { return true }
+
+func (c *chain) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	c.seen = append(c.seen, a)
+	return nil
+}
+
+func (c *chain) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	return c.Admit(ctx, a, o)
+}
+
+func TestAdmissionIsToldOfTheDryRunOfASync(t *testing.T) {
+	for name, c := range map[string]struct {
+		query  string
+		object runtime.Object
+		dry    bool
+	}{
+		"a dry run":                     {"?dryRun=All&force=true", &corev1alpha1.ReleaseSyncOptions{}, true},
+		"no dry run":                    {"?force=true", &corev1alpha1.ReleaseSyncOptions{}, false},
+		"what another storage is shown": {"?dryRun=All", &corev1alpha1.Release{}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			inner := &chain{}
+			outer := AdmitSyncDryRun(inner)
+			attributes := admission.NewAttributesRecord(c.object, nil, corev1alpha1.SchemeGroupVersion.WithKind("Release"), "ns", "app",
+				corev1alpha1.SchemeGroupVersion.WithResource("releases"), "sync", admission.Connect, nil, false, nil)
+			handler := WithSyncDryRun(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+				g.Expect(outer.(admission.MutationInterface).Admit(req.Context(), attributes, nil)).To(Succeed())
+				g.Expect(outer.(admission.ValidationInterface).Validate(req.Context(), attributes, nil)).To(Succeed())
+			}))
+			req := httptest.NewRequest(http.MethodPost, "/"+c.query, nil)
+			info := &genericapirequest.RequestInfo{APIGroup: corev1alpha1.GroupName, Resource: "releases", Subresource: "sync"}
+			handler.ServeHTTP(httptest.NewRecorder(), req.WithContext(genericapirequest.WithRequestInfo(req.Context(), info)))
+			g.Expect(inner.seen).To(HaveLen(2))
+			for _, seen := range inner.seen {
+				g.Expect(seen.IsDryRun()).To(Equal(c.dry))
+				if options, ok := seen.GetObject().(*corev1alpha1.ReleaseSyncOptions); ok && c.dry {
+					g.Expect(options.DryRun).To(Equal([]string{"All"}))
+				}
+			}
+		})
+	}
 }

@@ -66,7 +66,9 @@ func (*syncREST) ProducesObject(string) any { return corev1alpha1.Release{} }
 // Connect asks for the sync once the request is admitted.
 func (s *syncREST) Connect(ctx context.Context, name string, options runtime.Object, responder rest.Responder) (http.Handler, error) {
 	sync := options.(*corev1alpha1.ReleaseSyncOptions).DeepCopy()
-	sync.DryRun = append(sync.DryRun, dryRunFrom(ctx)...)
+	if values := dryRunFrom(ctx); len(values) > 0 {
+		sync.DryRun = values
+	}
 	if errs := metav1validation.ValidateDryRun(field.NewPath("dryRun"), sync.DryRun); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(corev1alpha1.Kind("ReleaseSyncOptions"), name, errs)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -54,7 +55,32 @@ func (*REST) Categories() []string { return []string{category} }
 func (r *REST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
 	updateValidation rest.ValidateObjectUpdateFunc, create bool, options *metav1.UpdateOptions,
 ) (runtime.Object, bool, error) {
-	return r.Store.Update(ctx, name, caught{info}, createValidation, updateValidation, create, options)
+	return update(ctx, r.Store, name, info, createValidation, updateValidation, create, options)
+}
+
+// Create stores a new object.
+func (r *REST) Create(ctx context.Context, obj runtime.Object, validation rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	created, err := r.Store.Create(ctx, obj, validation, options)
+	name := ""
+	if accessor, failed := meta.Accessor(obj); failed == nil {
+		name = accessor.GetName()
+	}
+	if err = tooLarge(r.DefaultQualifiedResource, name, created, options.DryRun, err); err != nil {
+		return nil, err
+	}
+	return created, nil
+}
+
+// update changes an object of a store. Errors that libraries and etcd give without saying whose
+// fault it is are told as what they are.
+func update(ctx context.Context, store *genericregistry.Store, name string, info rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
+	updateValidation rest.ValidateObjectUpdateFunc, create bool, options *metav1.UpdateOptions,
+) (runtime.Object, bool, error) {
+	updated, created, err := store.Update(ctx, name, caught{info}, createValidation, updateValidation, create, options)
+	if err = tooLarge(store.DefaultQualifiedResource, name, updated, options.DryRun, err); err != nil {
+		return nil, false, err
+	}
+	return updated, created, nil
 }
 
 // NewStorage builds the storage of a kind and that of its status.
@@ -119,7 +145,7 @@ func (p part) Get(ctx context.Context, name string, options *metav1.GetOptions) 
 func (p part) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
 	updateValidation rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions,
 ) (runtime.Object, bool, error) {
-	return p.store.Update(ctx, name, caught{info}, createValidation, updateValidation, false, options)
+	return update(ctx, p.store, name, info, createValidation, updateValidation, false, options)
 }
 
 // ConvertToTable prints an object.

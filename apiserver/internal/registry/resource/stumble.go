@@ -15,12 +15,15 @@ import (
 )
 
 // caught is an update whose making may panic, as the libraries for patches do over some that
-// make no sense. The client gets an answer then instead of an aborted connection.
+// make no sense, or may fail with an error that does not say whose fault it is. The client gets
+// an answer then instead of an aborted connection, or of one that blames the server.
 type caught struct{ rest.UpdatedObjectInfo }
 
 // UpdatedObject implements rest.UpdatedObjectInfo. Errors are those of the update, and
-// BadRequest for a patch that panics.
+// BadRequest for a patch that panics or cannot be understood.
 func (c caught) UpdatedObject(ctx context.Context, old runtime.Object) (updated runtime.Object, err error) {
+	info, known := genericapirequest.RequestInfoFrom(ctx)
+	isPatch := known && info.Verb == "patch"
 	defer func() {
 		cause := recover()
 		if cause == nil {
@@ -28,9 +31,14 @@ func (c caught) UpdatedObject(ctx context.Context, old runtime.Object) (updated 
 		}
 		klog.FromContext(ctx).Error(nil, "Making an update panicked", "cause", cause, "stack", string(debug.Stack()))
 		updated, err = nil, apierrors.NewInternalError(errors.New("the update cannot be made; the log of convoy-apiserver says why"))
-		if info, ok := genericapirequest.RequestInfoFrom(ctx); ok && info.Verb == "patch" {
+		if isPatch {
 			err = apierrors.NewBadRequest("the patch cannot be applied: a value in it is of a type that its operation or directive does not take")
 		}
 	}()
-	return c.UpdatedObjectInfo.UpdatedObject(ctx, old)
+	updated, err = c.UpdatedObjectInfo.UpdatedObject(ctx, old)
+	var status apierrors.APIStatus
+	if err != nil && isPatch && !errors.As(err, &status) && ctx.Err() == nil {
+		err = apierrors.NewBadRequest(err.Error())
+	}
+	return updated, err
 }

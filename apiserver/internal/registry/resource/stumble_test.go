@@ -26,7 +26,11 @@ func TestUpdatesThatPanic(t *testing.T) {
 	}{
 		"a patch that panics":   {"patch", func(context.Context, runtime.Object, runtime.Object) (runtime.Object, error) { panic("nil") }, apierrors.IsBadRequest},
 		"an update that panics": {"update", func(context.Context, runtime.Object, runtime.Object) (runtime.Object, error) { panic("nil") }, apierrors.IsInternalError},
-		"a patch that fails":    {"patch", func(context.Context, runtime.Object, runtime.Object) (runtime.Object, error) { return nil, failed }, func(err error) bool { return errors.Is(err, failed) }},
+		"an update that fails":  {"update", func(context.Context, runtime.Object, runtime.Object) (runtime.Object, error) { return nil, failed }, func(err error) bool { return errors.Is(err, failed) }},
+		"a patch that conflicts": {"patch", func(context.Context, runtime.Object, runtime.Object) (runtime.Object, error) {
+			return nil, apierrors.NewConflict(corev1alpha1.Resource("releases"), "app", failed)
+		}, apierrors.IsConflict},
+		"a patch that fails":    {"patch", func(context.Context, runtime.Object, runtime.Object) (runtime.Object, error) { return nil, failed }, apierrors.IsBadRequest},
 		"a patch that succeeds": {"patch", func(_ context.Context, o, _ runtime.Object) (runtime.Object, error) { return o, nil }, func(err error) bool { return err == nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
