@@ -118,10 +118,10 @@ func TestBasePathIsKept(t *testing.T) {
 // Clients with a time limit, kubectl with --request-timeout among them, send it along.
 func TestParametersOfAnyRequestAreNotForTheObserver(t *testing.T) {
 	for sent, arrives := range map[string]string{
-		"?timeout=20s":                             "",
+		"?timeout=20s": "",
 		"?pretty=true&revision=a%2Fb&timeout=1m0s": "?revision=a%2Fb",
-		"?b=2&a=1":                                 "?b=2&a=1",
-		"?nonsense":                                "?nonsense",
+		"?b=2&a=1":  "?b=2&a=1",
+		"?nonsense": "?nonsense",
 	} {
 		g := NewWithT(t)
 		var uri string
