@@ -55,13 +55,13 @@ func TestConformanceS3(t *testing.T) {
 func TestLargeRendersS3(t *testing.T) {
 	g := NewWithT(t)
 	s := startServer(t)
-	r := large(t, 50)
+	r := large(t, 24)
 	g.Expect(opened(t, s.url("renders"), store.Options{}).Put(t.Context(), r)).To(Succeed())
 	got, err := opened(t, s.url("renders"), store.Options{ReadOnly: true}).Get(t.Context(), "team", "web", r.Result.Digest)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(got.Result.Objects[0].Object).To(Equal(r.Result.Objects[0].Object))
 	stored := storetest.Stored(t, opened(t, s.url("renders"), store.Options{}))["team/web"]
-	g.Expect(stored).To(ConsistOf(HaveField("Size", BeNumerically(">", 37<<20))))
+	g.Expect(stored).To(ConsistOf(HaveField("Size", BeNumerically(">", 17<<20))))
 }
 
 // The server is asked to write only what is not there, for small renders and for those that
@@ -82,7 +82,7 @@ func TestConditionalWritesS3(t *testing.T) {
 	})
 	at := opened(t, urlOf(m.url, "renders"), store.Options{})
 	g.Expect(at.Put(t.Context(), storetest.Record(t))).To(Succeed())
-	g.Expect(at.Put(t.Context(), large(t, 30))).To(Succeed())
+	g.Expect(at.Put(t.Context(), large(t, 24))).To(Succeed())
 	g.Expect(conditional.Load()).To(BeEquivalentTo(4), "two renders, and their index entries")
 	g.Expect(plain.Load()).To(BeZero())
 }
@@ -90,7 +90,7 @@ func TestConditionalWritesS3(t *testing.T) {
 // A writer that looked before another one wrote is told by the server, and leaves what is
 // there as it is.
 func TestAWriterThatComesSecondS3(t *testing.T) {
-	for name, r := range map[string]store.Record{"small": storetest.Record(t, storetest.ConfigMap("x")), "in parts": large(t, 30)} {
+	for name, r := range map[string]store.Record{"small": storetest.Record(t, storetest.ConfigMap("x")), "in parts": large(t, 24)} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			s := startServer(t)
@@ -246,14 +246,12 @@ func TestInterruptedUploadsS3(t *testing.T) {
 				}
 				forward()
 			})
-			r := large(t, 40)
+			r := large(t, 24)
 			g.Expect(opened(t, urlOf(m.url, "renders"), store.Options{}).Put(ctx, r)).NotTo(Succeed())
 			g.Expect(parts.Load()).To(BeNumerically(">=", 3))
 			g.Expect(s.objects(t)).To(BeEmpty(), "nothing is there that is not whole")
 
-			if s.process == nil {
-				s.start(t)
-			}
+			s.start(t)
 			again := opened(t, s.url("renders"), store.Options{})
 			_, err := again.Get(t.Context(), "team", "web", r.Result.Digest)
 			g.Expect(err).To(MatchError(store.ErrNotFound))
@@ -299,7 +297,7 @@ func TestAwayS3(t *testing.T) {
 				if strings.Contains(test.name, "answer") {
 					return
 				}
-				g.Expect(at.Put(t.Context(), large(t, 30))).To(MatchError(store.ErrUnavailable))
+				g.Expect(at.Put(t.Context(), large(t, 24))).To(MatchError(store.ErrUnavailable))
 			})
 			g.Eventually(runtime.NumGoroutine, 10*time.Second).Should(BeNumerically("<=", before+2), "nothing is left running")
 		})

@@ -78,6 +78,7 @@ type server struct {
 	address, dir string
 	secure       bool
 	arguments    []string
+	mu           sync.Mutex // guards process
 	process      *exec.Cmd
 	output       bytes.Buffer
 }
@@ -104,9 +105,14 @@ func startServer(t *testing.T, arguments ...string) *server {
 	return s
 }
 
-// start starts the server, and waits until it listens.
+// start starts the server if it does not run, and waits until it listens.
 func (s *server) start(t *testing.T) {
 	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process != nil {
+		return
+	}
 	arguments := append([]string{"--port", s.address, "--access", accessKey, "--secret", secretKey, "--quiet"}, s.arguments...)
 	s.process = exec.Command(versitygw(t), append(arguments, "posix", "--sidecar", filepath.Join(s.dir, "meta"), filepath.Join(s.dir, "data"))...)
 	s.process.Stdout, s.process.Stderr = &s.output, &s.output
@@ -122,6 +128,8 @@ func (s *server) start(t *testing.T) {
 
 // stop kills the server.
 func (s *server) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.process == nil {
 		return
 	}
