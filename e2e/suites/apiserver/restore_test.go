@@ -55,6 +55,10 @@ func (b backup) restoreTo(ctx context.Context, e *etcd, file string) {
 		"--bump-revision=1000000000", "--mark-compacted"}, b.restore...)...)
 }
 
+// collectedWithin is how long the garbage collector may take. What it could not delete during an
+// outage it tries again after ever longer times.
+const collectedWithin = 6 * time.Minute
+
 // run runs a program that has to succeed.
 func run(ctx context.Context, program string, args ...string) {
 	GinkgoHelper()
@@ -107,7 +111,8 @@ var _ = Describe("The etcd of convoy", func() {
 
 			By("whoever watched sees it, without a restart")
 			suite.tell(ctx, "an informer has caught up", back, func() error {
-				if got := names(); !slices.Equal(got, []string{"changed", "early", "owned"}) {
+				got := slices.DeleteFunc(names(), func(name string) bool { return name == "owned-2" }) // it goes when it is collected
+				if !slices.Equal(got, []string{"changed", "early", "owned"}) {
 					return fmt.Errorf("it has %v", got)
 				}
 				return nil
@@ -116,17 +121,17 @@ var _ = Describe("The etcd of convoy", func() {
 			Eventually(names).Should(ContainElement("new"))
 
 			By("the garbage collector goes by the UIDs of what there is")
-			suite.tell(ctx, "a restored Release whose owner has gone meanwhile is collected", back, func() error {
+			suite.tellWithin(ctx, collectedWithin, "a restored Release whose owner has gone meanwhile is collected", back, func() error {
 				if got := suite.admin.get(ctx, releasePath(namespace, "owned-2")); got.code != http.StatusNotFound {
 					return fmt.Errorf("%s", got)
 				}
 				return nil
 			})
-			suite.tell(ctx, "what a Release owned that is younger than the backup is collected", back, func() error {
+			suite.tellWithin(ctx, collectedWithin, "what a Release owned that is younger than the backup is collected", back, func() error {
 				return suite.gone(ctx, namespace, "of-late")
 			})
 			Expect(suite.gone(ctx, namespace, "of-changed")).NotTo(Succeed(), "the owner has its UID still")
-		}, NodeTimeout(4*time.Minute))
+		}, NodeTimeout(15*time.Minute))
 	}
 })
 

@@ -104,7 +104,7 @@ var _ = Describe("Apply", func() {
 			p.saw("of another", p.apply(ctx, "a", "me", set(p.object("a"), at("metadata.uid"), another)))
 			p.sawObject("of this", p.apply(ctx, "a", "me", set(p.object("a"), at("metadata.uid"), created.string(at("metadata.uid")))))
 		}},
-		behaviour{name: "with an unknown field", does: func(ctx context.Context, p *probe) {
+		behaviour{name: "with an unknown field", decided: "docs/limits.md", does: func(ctx context.Context, p *probe) {
 			for _, mode := range []string{"Strict", "Warn", "Ignore"} {
 				p.saw(mode, p.apply(ctx, "a", "me", set(p.object("a"), at("spec.nonsense"), 1), "fieldValidation="+mode))
 			}
@@ -116,10 +116,10 @@ var _ = Describe("Apply", func() {
 				p.saw(mode, p.patch(ctx, p.item("a"), applyPatch, yaml, "fieldManager=me", "fieldValidation="+mode))
 			}
 		}},
-		behaviour{name: "with two items of one name", of: hasItems, does: func(ctx context.Context, p *probe) {
+		behaviour{name: "with two items of one name", decided: "docs/limits.md", of: hasItems, does: func(ctx context.Context, p *probe) {
 			p.saw("refused", p.apply(ctx, "a", "me", set(p.object("a"), p.items, []any{p.build("x", "Va"), p.build("x", "Vb")})))
 		}},
-		behaviour{name: "with a value of a wrong type", of: onlyPrincipals, does: func(ctx context.Context, p *probe) {
+		behaviour{name: "with a value of a wrong type", decided: "docs/limits.md", of: onlyPrincipals, does: func(ctx context.Context, p *probe) {
 			p.saw("refused", p.apply(ctx, "a", "me", set(p.object("a"), p.field, object{"x": "y"})))
 		}},
 		behaviour{name: "as a trial", does: func(ctx context.Context, p *probe) {

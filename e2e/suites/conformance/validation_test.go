@@ -142,7 +142,7 @@ var _ = Describe("Bodies", func() {
 			p.saw("apply", p.apply(ctx, "a", "me", long(3<<20)))
 			p.saw("delete", p.remove(ctx, p.item("a"), object{"nonsense": strings.Repeat("x", 3<<20)}))
 		}},
-		behaviour{name: "that etcd does not take", of: onlyPrincipals, does: func(ctx context.Context, p *probe) {
+		behaviour{name: "that etcd does not take", decided: "docs/limits.md", of: onlyPrincipals, does: func(ctx context.Context, p *probe) {
 			labels := object{}
 			for i := range 12_000 {
 				labels[fmt.Sprintf("x%05d%s", i, strings.Repeat("a", 40))] = strings.Repeat("a", 63)
