@@ -5,6 +5,7 @@ package apiserver
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -84,14 +85,20 @@ var _ = Describe("One of two replicas", func() {
 // notSentAgain is what a kube-apiserver says of a write that was under way to a replica on a
 // connection that the replica was just closing (HTTP/2 GOAWAY). It was not done; the host has
 // not kept its body to send it to another replica, and no aggregated server can change that.
-const notSentAgain = "after Request.Body was written"
+var notSentAgain = []string{"after Request.Body was written", "cannot rewind body after connection loss"}
 
-// split separates failures for which only the host is to blame.
+// split separates failures for which only the host is to blame, and the deletions of what was
+// not created for that reason.
 func split(failures []failure) (unsent, others []failure) {
+	missing := 0
 	for _, f := range failures {
-		if strings.Contains(f.text, notSentAgain) {
+		switch {
+		case slices.ContainsFunc(notSentAgain, func(text string) bool { return strings.Contains(f.text, text) }):
 			unsent = append(unsent, f)
-		} else {
+			missing++
+		case missing > 0 && strings.HasPrefix(f.text, "DELETE ") && strings.Contains(f.text, ": 404 "):
+			missing--
+		default:
 			others = append(others, f)
 		}
 	}
