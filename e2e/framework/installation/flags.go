@@ -5,7 +5,6 @@ package installation
 import (
 	"context"
 	"crypto/tls"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -156,5 +155,3 @@ func available(service *unstructured.Unstructured) error {
 	}
 	return errors.New("not available yet")
 }
-
-func encode(data []byte) string { return base64.StdEncoding.EncodeToString(data) }

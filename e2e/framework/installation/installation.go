@@ -7,6 +7,7 @@ package installation
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -131,23 +132,26 @@ func (i *Installation) applyManifests(ctx context.Context) error {
 		return err
 	}
 	folders := []string{"namespace", "apiserver", "controller-manager", "observer", "roles", "in-cluster"}
+	caBundle := i.options.Host.CA().Bundle()
 	if i.options.OwnCertificates {
-		folders = append(folders, "certificates")
+		folders, caBundle = append(folders, "certificates"), nil
 	}
 	for _, folder := range folders {
 		objects, err := manifests.ReadFolder(filepath.Join(i.options.Config, folder))
 		if err != nil {
 			return err
 		}
-		if err := applier.Apply(ctx, i.adapt(objects)...); err != nil {
+		if err := applier.Apply(ctx, Adapt(objects, i.ports.apiServer, caBundle)...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// adapt makes manifests for pods fit for processes on the loopback.
-func (i *Installation) adapt(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+// Adapt makes manifests for pods fit for processes on the loopback: what only runs in pods is
+// left out, and the API is served at that port, with a certificate of that bundle; nil leaves
+// the bundle as it is.
+func Adapt(objects []*unstructured.Unstructured, port int, caBundle []byte) []*unstructured.Unstructured {
 	var result []*unstructured.Unstructured
 	for _, object := range objects {
 		switch object.GetKind() {
@@ -157,9 +161,9 @@ func (i *Installation) adapt(objects []*unstructured.Unstructured) []*unstructur
 			object.Object["spec"] = map[string]any{"type": "ExternalName", "externalName": "127.0.0.1"}
 		case "APIService":
 			spec := object.Object["spec"].(map[string]any)
-			spec["service"].(map[string]any)["port"] = int64(i.ports.apiServer)
-			if !i.options.OwnCertificates {
-				spec["caBundle"] = encode(i.options.Host.CA().Bundle())
+			spec["service"].(map[string]any)["port"] = int64(port)
+			if caBundle != nil {
+				spec["caBundle"] = base64.StdEncoding.EncodeToString(caBundle)
 			}
 		}
 		result = append(result, object)

@@ -4,7 +4,6 @@ package apiserver
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -101,26 +100,8 @@ func (r *rig) install(ctx context.Context, folder string) {
 	for _, name := range []string{"namespace", "apiserver", "controller-manager", "observer", "roles"} {
 		objects, err := manifests.ReadFolder(filepath.Join(folder, name))
 		Expect(err).NotTo(HaveOccurred())
-		r.apply(ctx, r.adapt(objects)...)
+		r.apply(ctx, installation.Adapt(objects, r.balancer.port(), r.host.CA().Bundle())...)
 	}
-}
-
-func (r *rig) adapt(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
-	var result []*unstructured.Unstructured
-	for _, object := range objects {
-		switch object.GetKind() {
-		case "Deployment", "PodDisruptionBudget", "NetworkPolicy":
-			continue
-		case "Service":
-			object.Object["spec"] = map[string]any{"type": "ExternalName", "externalName": "127.0.0.1"}
-		case "APIService":
-			spec := object.Object["spec"].(map[string]any)
-			spec["service"].(map[string]any)["port"] = int64(r.balancer.port())
-			spec["caBundle"] = base64.StdEncoding.EncodeToString(r.host.CA().Bundle())
-		}
-		result = append(result, object)
-	}
-	return result
 }
 
 // apply applies objects to the host.

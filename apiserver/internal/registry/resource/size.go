@@ -37,11 +37,7 @@ func tooLarge(resource schema.GroupResource, name string, object runtime.Object,
 // refusedForSize tells whether etcd, or the client on the way to it, refused a request for its
 // size.
 func refusedForSize(err error) bool {
-	if errors.Is(err, rpctypes.ErrRequestTooLarge) {
-		return true
-	}
-	var sent interface{ GRPCStatus() *status.Status }
-	return errors.As(err, &sent) && sent.GRPCStatus().Code() == codes.ResourceExhausted // larger than the client sends
+	return errors.Is(err, rpctypes.ErrRequestTooLarge) || status.Code(err) == codes.ResourceExhausted // larger than the client sends
 }
 
 // reason is what etcd or its client say, without what the transport adds.
