@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 
 	"kumodo.io/convoy/e2e/framework/poll"
@@ -112,8 +113,8 @@ func (i *Installation) Ready(ctx context.Context) error {
 
 var apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 
-// awaitAPI returns when the host's aggregation layer serves all three groups and the
-// controllers have caught up.
+// awaitAPI returns when the host's aggregation layer serves all three groups, knows their
+// OpenAPI documents, and the controllers have caught up.
 func (i *Installation) awaitAPI(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
@@ -125,8 +126,13 @@ func (i *Installation) awaitAPI(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	host, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return err
+	}
 	for _, group := range []string{"core", "source", "extensions"} {
-		name := "v1alpha1." + group + ".convoy.kumodo.io"
+		group += ".convoy.kumodo.io"
+		name := "v1alpha1." + group
 		err := poll.Until(ctx, 200*time.Millisecond, func(ctx context.Context) error {
 			service, err := client.Resource(apiServices).Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
@@ -136,6 +142,13 @@ func (i *Installation) awaitAPI(ctx context.Context) error {
 		})
 		if err != nil {
 			return fmt.Errorf("APIService %s: %w", name, err)
+		}
+		// The host asks for the document a second after the API came, and kubectl explain needs it.
+		err = poll.Until(ctx, 200*time.Millisecond, func(ctx context.Context) error {
+			return host.RESTClient().Get().AbsPath("/openapi/v3/apis", group, "v1alpha1").Do(ctx).Error()
+		})
+		if err != nil {
+			return fmt.Errorf("OpenAPI of %s: %w", group, err)
 		}
 	}
 	return i.Ready(ctx)

@@ -13,11 +13,15 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// document is the OpenAPI v3 document of the subject's group and version.
+// document is the OpenAPI v3 document of the subject's group and version, once the host has it:
+// it gathers them after the kinds are served.
 func document(ctx context.Context, s *subject) object {
 	GinkgoHelper()
-	r := send(ctx, suite.admin, request{path: "/openapi/v3/apis/" + s.groupVersion()})
-	Expect(r.code).To(Equal(http.StatusOK))
+	var r *response
+	Eventually(ctx, func() int {
+		r = send(ctx, suite.admin, request{path: "/openapi/v3/apis/" + s.groupVersion()})
+		return r.code
+	}, "90s", "200ms").Should(Equal(http.StatusOK), s.groupVersion())
 	return r.object()
 }
 
