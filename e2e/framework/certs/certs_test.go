@@ -5,6 +5,8 @@ package certs
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -13,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -140,6 +143,23 @@ func TestKubeconfigNeedsOneIdentity(t *testing.T) {
 			NewWithT(t).Expect(err == nil).To(Equal(test.want))
 		})
 	}
+}
+
+func TestKubeconfigIsWrittenByManyAtOnce(t *testing.T) {
+	g := NewWithT(t)
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	var errs [50]error
+	var group sync.WaitGroup
+	for n := range errs {
+		group.Go(func() { errs[n] = Kubeconfig{Cluster: "c", Token: fmt.Sprint(n)}.Write(path) })
+	}
+	group.Wait()
+	g.Expect(errors.Join(errs[:]...)).NotTo(HaveOccurred())
+	_, err := clientcmd.LoadFromFile(path)
+	g.Expect(err).NotTo(HaveOccurred())
+	left, err := os.ReadDir(filepath.Dir(path))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(left).To(HaveLen(1), "nothing else stays")
 }
 
 func TestServiceAccountKeysAreAPair(t *testing.T) {

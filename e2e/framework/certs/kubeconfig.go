@@ -47,7 +47,7 @@ func (k Kubeconfig) Encode() ([]byte, error) {
 }
 
 // Write encodes the kubeconfig into a file that only its owner can read. An
-// existing file is replaced whole.
+// existing file is replaced whole. Several may write the same one at once.
 func (k Kubeconfig) Write(path string) error {
 	content, err := k.Encode()
 	if err != nil {
@@ -56,12 +56,16 @@ func (k Kubeconfig) Write(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("create the folder of the kubeconfig: %w", err)
 	}
-	temporary := path + ".new"
-	if err := writeFile(temporary, content, 0o600); err != nil {
-		return err
+	temporary, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // with mode 0600
+	if err != nil {
+		return fmt.Errorf("write the kubeconfig: %w", err)
 	}
-	if err := os.Rename(temporary, path); err != nil {
-		return fmt.Errorf("put the kubeconfig in place: %w", err)
+	_, err = temporary.Write(content)
+	if err = errors.Join(err, temporary.Close()); err == nil {
+		err = os.Rename(temporary.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("put the kubeconfig in place: %w", errors.Join(err, os.Remove(temporary.Name())))
 	}
 	return nil
 }

@@ -183,6 +183,16 @@ func (c *ControlPlane) stopDownTo(ctx context.Context, last string) error {
 	return errors.Join(problems...)
 }
 
+// RestartControllers ends kube-controller-manager and starts it again, as it was.
+func (c *ControlPlane) RestartControllers(ctx context.Context) error {
+	for _, p := range c.processes {
+		if p.Name() == ControllerManager {
+			return errors.Join(p.Stop(ctx), p.Restart(ctx))
+		}
+	}
+	return fmt.Errorf("cluster %s has no %s", c.options.Name, ControllerManager)
+}
+
 // Err returns what ended unexpectedly, as *process.ExitError, or nil.
 func (c *ControlPlane) Err() error {
 	var problems []error

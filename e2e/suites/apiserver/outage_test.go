@@ -196,13 +196,7 @@ func (r *rig) available(ctx context.Context, want string) error {
 // tell waits for something, and tells in the report how long after a time it came.
 func (r *rig) tell(ctx context.Context, what string, since time.Time, check func() error) {
 	GinkgoHelper()
-	r.tellWithin(ctx, recovery, what, since, check)
-}
-
-// tellWithin likewise waits for at most so long.
-func (r *rig) tellWithin(ctx context.Context, limit time.Duration, what string, since time.Time, check func() error) {
-	GinkgoHelper()
-	Eventually(ctx, check).WithTimeout(limit).Should(Succeed(), what)
+	Eventually(ctx, check).WithTimeout(recovery).Should(Succeed(), what)
 	AddReportEntry(what, "after "+time.Since(since).Round(10*time.Millisecond).String())
 }
 
