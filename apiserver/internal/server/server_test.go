@@ -157,6 +157,37 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
+// What subresources are asked with is explained, as the fields of objects are.
+func TestParametersOfSubresourcesHaveTexts(t *testing.T) {
+	g := NewWithT(t)
+	var document struct {
+		Paths map[string]map[string]json.RawMessage
+	}
+	get(t, newHandler(t), "/openapi/v3/apis/core.convoy.kumodo.io/v1alpha1", &document)
+	release := "/apis/core.convoy.kumodo.io/v1alpha1/namespaces/{namespace}/releases/{name}/"
+	for subresource, want := range map[string][]string{"sync": {"force", "dryRun"}, "preview": {"revision"}, "diff": {"from", "to"}, "history": {"id"}} {
+		var parameters []struct{ In, Name, Description string }
+		for _, of := range document.Paths[release+subresource] {
+			var list []struct{ In, Name, Description string }
+			var operation struct {
+				Parameters []struct{ In, Name, Description string }
+			}
+			if json.Unmarshal(of, &list) == nil {
+				parameters = append(parameters, list...)
+			} else if json.Unmarshal(of, &operation) == nil {
+				parameters = append(parameters, operation.Parameters...)
+			}
+		}
+		var explained []string
+		for _, parameter := range parameters {
+			if parameter.In == "query" && parameter.Description != "" {
+				explained = append(explained, parameter.Name)
+			}
+		}
+		g.Expect(explained).To(ContainElements(want), subresource)
+	}
+}
+
 func TestProtobufIsNotOffered(t *testing.T) {
 	g := NewWithT(t)
 	config, err := NewConfig()
