@@ -17,7 +17,7 @@ type bringer func(ctx context.Context, ops *operation) (*tree.Tree, error)
 func (c *Coordinator) bring(t *target, revision string) bringer {
 	return func(ctx context.Context, ops *operation) (*tree.Tree, error) {
 		klog.FromContext(ctx).V(2).Info("Fetching content", "url", t.url, "revision", revision)
-		c.counters.fetches.Add(1)
+		t.counts.fetches.Add(1)
 		return t.backend.Fetch(ctx, ops, revision)
 	}
 }
@@ -26,12 +26,16 @@ func (c *Coordinator) bring(t *target, revision string) bringer {
 func (c *Coordinator) content(ctx context.Context, t *target, key string, d demand, bring bringer) (*tree.Tree, error) {
 	for {
 		if content := c.kept(key, t.path, d); content != nil {
-			c.counters.hits.Add(1)
+			c.hits.Add(1)
 			return content, nil
 		}
 		failure, failed := c.failures.recall(key)
 		if failed && d.bears(failure, c.options.Clock.Now()) {
-			c.counters.hits.Add(1)
+			c.hits.Add(1)
+			return nil, failure.err
+		}
+		if failure, ok := c.heldOff(t, d); ok {
+			c.hits.Add(1)
 			return nil, failure.err
 		}
 		ops := c.operation(t, d)
@@ -42,7 +46,7 @@ func (c *Coordinator) content(ctx context.Context, t *target, key string, d dema
 			return c.fetch(ctx, ops, key, bring)
 		})
 		if shared {
-			c.counters.shared.Add(1)
+			c.shared.Add(1)
 		}
 		if err == nil || ctx.Err() != nil || !shared && !ops.anyAge {
 			return content, err

@@ -53,7 +53,10 @@ type Coordinator struct {
 	slots    *limiter
 	tokens   *access.Tokens
 	clouds   *cloud.Clouds
-	counters struct{ fetches, questions, hits, shared atomic.Int64 }
+	// counts are by the kind of source.
+	counts       map[string]*counts
+	hits, shared atomic.Int64
+	running      atomic.Int32
 }
 
 // New returns a Coordinator.
@@ -76,6 +79,7 @@ func New(o Options) *Coordinator {
 		slots:    newLimiter(o.MaxConcurrent),
 		tokens:   access.NewTokens(o.Clock.Now),
 		clouds:   cloud.New(o.Clock.Now),
+		counts:   newCounts(),
 	}
 }
 
@@ -155,14 +159,6 @@ func (c *Coordinator) Check(ctx context.Context, namespace string, source runtim
 		return CheckResult{}, t.describe(err)
 	}
 	return result, nil
-}
-
-// Stats returns what was counted so far.
-func (c *Coordinator) Stats() Stats {
-	s := Stats{Fetches: c.counters.fetches.Load(), Questions: c.counters.questions.Load(), Hits: c.counters.hits.Load(), Shared: c.counters.shared.Load()}
-	s.Waiting = c.asks.waiting() + c.fetches.waiting()
-	s.Artifacts, s.Bytes = c.store.Usage()
-	return s
 }
 
 // sourceBackend is what a kind of source implements.

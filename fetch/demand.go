@@ -15,7 +15,8 @@ const (
 	// contentFailureAge is the same for content that is unusable: a revision is immutable,
 	// so only a change of our limits or of the source's storage can help.
 	contentFailureAge = 10 * time.Minute
-	// insistAge is the MaxAge below which somebody is taken to know of such a change: only
+	// insistAge is the MaxAge below which somebody is taken to know of such a change, or that
+	// a host is well again: only
 	// a request that was just made asks for something so young, and tries that are repeated
 	// by themselves do not.
 	insistAge = 10 * time.Second
@@ -61,7 +62,7 @@ func (d demand) bears(kept answer, now time.Time) bool {
 	if !now.Before(kept.until) || kept.asked.Before(d.since) {
 		return false
 	}
-	return d.meets(kept.at) || isContent(kept.err) && d.maxAge >= insistAge
+	return d.meets(kept.at) || (kept.host || isContent(kept.err)) && d.maxAge >= insistAge
 }
 
 // isContent says whether an error is about content, which trying again does not change.

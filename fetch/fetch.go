@@ -92,17 +92,3 @@ type Limits = backend.Limits
 
 // DefaultLimits are far above what deployments hold and far below what harms a process.
 func DefaultLimits() Limits { return backend.DefaultLimits() }
-
-// Stats counts since the start, except for the last three, which tell of now.
-type Stats struct {
-	// Fetches of content, and Questions about references, indexes and tags, that went to a
-	// source; failed ones count.
-	Fetches, Questions int64
-	// Hits were answered from memory, Shared by waiting for what another was doing.
-	Hits, Shared int64
-	// Waiting callers.
-	Waiting int
-	// Artifacts held in the cache, and their Bytes.
-	Artifacts int
-	Bytes     int64
-}

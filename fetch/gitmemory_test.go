@@ -18,10 +18,10 @@ import (
 	"kumodo.io/convoy/fetch/internal/testsource"
 )
 
-// heapPeak returns by how much the heap grew at most while work ran, with hardly any
-// garbage in it.
-func heapPeak(work func()) int64 {
-	defer debug.SetGCPercent(debug.SetGCPercent(5))
+// heapPeak returns by how much the heap grew at most while work ran; percent is how much of
+// it may be garbage, as in GOGC.
+func heapPeak(percent int, work func()) int64 {
+	defer debug.SetGCPercent(debug.SetGCPercent(percent))
 	live := func() int64 {
 		sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 		metrics.Read(sample)
@@ -79,7 +79,7 @@ func TestGitMemory(t *testing.T) {
 	r := newRig(t, fetch.Options{})
 	want := gitWant(server.URL+"/app.git", "", corev1alpha1.GitSource{Path: "app"})
 	var artifact *fetch.Artifact
-	peak := heapPeak(func() {
+	peak := heapPeak(5, func() {
 		var err error
 		artifact, err = r.get(t, want)
 		g.Expect(err).NotTo(HaveOccurred())

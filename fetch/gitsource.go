@@ -31,7 +31,7 @@ func (c *Coordinator) gitTarget(ctx context.Context, t *target, namespace string
 	if spec.Verify != nil {
 		refs.Trust = spec.Verify.SecretRef.Name
 	}
-	if err := c.loadAll(ctx, t, refs, spec.InsecureSkipTLSVerify); err != nil {
+	if err := c.load(ctx, t, refs, spec.InsecureSkipTLSVerify); err != nil {
 		return err
 	}
 	b, err := git.New(spec, t.access, wanted, c.gitOptions())

@@ -19,7 +19,9 @@ type answer struct {
 	asked time.Time
 	// until is how long it stands although it is a failure or does not suffice.
 	until time.Time
-	size  int64
+	// host says that the failure is one of the host, whatever it is asked for.
+	host bool
+	size int64
 }
 
 // memory keeps answers, the most recently used ones, up to a number of bytes.
@@ -72,6 +74,12 @@ func (m *memory) forget(key string) {
 	if e, ok := m.entries[key]; ok {
 		m.drop(e)
 	}
+}
+
+func (m *memory) bytes() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.used
 }
 
 func (m *memory) drop(e *list.Element) {

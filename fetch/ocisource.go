@@ -54,7 +54,7 @@ func (c *Coordinator) ociSource(ctx context.Context, t *target, namespace string
 	if spec.Verify != nil {
 		refs.Trust = secretName(spec.Verify.SecretRef)
 	}
-	if err := c.loadAll(ctx, t, refs, spec.Insecure); err != nil || spec.Verify == nil {
+	if err := c.load(ctx, t, refs, spec.Insecure); err != nil || spec.Verify == nil {
 		return source, err
 	}
 	var err error

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"kumodo.io/convoy/fetch/internal/access"
 	"kumodo.io/convoy/fetch/internal/backend"
 	"kumodo.io/convoy/fetch/internal/fault"
 )
@@ -58,9 +59,14 @@ func (o *operation) Ask(ctx context.Context, q backend.Question) (any, error) {
 	c, key, d := o.coordinator, o.key(q.Key), o.demand
 	for {
 		if kept, ok := c.answers.recall(key); ok && o.suffices(kept, q, d) {
-			c.counters.hits.Add(1)
+			c.hits.Add(1)
 			o.used(kept.at)
 			return kept.value, kept.err
+		}
+		if failure, ok := c.heldOff(o.target, d); ok {
+			c.hits.Add(1)
+			o.used(failure.at)
+			return nil, failure.err
 		}
 		got, shared, err := c.asks.do(ctx, key, func(ctx context.Context) (answer, error) {
 			kept, ok := c.answers.recall(key)
@@ -71,7 +77,7 @@ func (o *operation) Ask(ctx context.Context, q backend.Question) (any, error) {
 			return o.ask(ctx, q, key, kept)
 		})
 		if shared {
-			c.counters.shared.Add(1)
+			c.shared.Add(1)
 		}
 		if err != nil {
 			return nil, err
@@ -88,7 +94,7 @@ func (o *operation) Ask(ctx context.Context, q backend.Question) (any, error) {
 // caller who left.
 func (o *operation) ask(ctx context.Context, q backend.Question, key string, previous answer) (answer, error) {
 	c := o.coordinator
-	c.counters.questions.Add(1)
+	o.target.counts.questions.Add(1)
 	asked := c.options.Clock.Now()
 	fresh := answer{at: asked, asked: asked}
 	err := o.run(ctx, func(ctx context.Context) error {
@@ -124,19 +130,31 @@ func (o *operation) Do(ctx context.Context, do func(ctx context.Context) error) 
 	return err
 }
 
-// run runs one network operation within the bounds of concurrency and time.
+// run runs one network operation within the bounds of concurrency and time, and counts it.
 func (o *operation) run(ctx context.Context, do func(ctx context.Context) error) error {
-	release, err := o.coordinator.slots.acquire(ctx, o.target.host)
+	c, t := o.coordinator, o.target
+	release, err := c.slots.acquire(ctx, t.host)
 	if err != nil {
 		return fault.FromRequest(err, nil)
 	}
 	defer release()
+	c.running.Add(1)
+	defer c.running.Add(-1)
+	watch := access.NewWatch(t.host, func(bytes int) { t.counts.received.Add(int64(bytes)) })
+	began := c.options.Clock.Now()
 	// The clock is not that of the options: this one has to expire in real time.
-	timed, cancel := context.WithTimeout(ctx, o.target.timeout)
+	timed, cancel := context.WithTimeout(access.Watched(ctx, watch), t.timeout)
 	defer cancel()
 	err = do(timed)
 	if err != nil && timed.Err() != nil && ctx.Err() == nil {
-		return fault.Rewrite(errors.Join(ErrUnreachable, context.DeadlineExceeded), "no answer within the time limit of "+o.target.timeout.String())
+		err = fault.Rewrite(errors.Join(ErrUnreachable, context.DeadlineExceeded), "no answer within the time limit of "+t.timeout.String())
+	}
+	if ctx.Err() != nil {
+		return err
+	}
+	c.judge(t, watch, began, o.demand)
+	if err != nil {
+		t.counts.failed(err)
 	}
 	return err
 }

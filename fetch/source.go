@@ -21,6 +21,7 @@ import (
 	"kumodo.io/convoy/fetch/internal/fault"
 	"kumodo.io/convoy/fetch/internal/helm"
 	"kumodo.io/convoy/fetch/internal/oci"
+	"kumodo.io/convoy/fetch/internal/provenance"
 )
 
 // target is a source with everything that is needed to ask it.
@@ -32,6 +33,7 @@ type target struct {
 	path       string // of the wanted directory
 	access     *access.Access
 	backend    sourceBackend
+	counts     *counts
 	// identity is equal for sources that are reached in the same way with the same
 	// credentials.
 	identity string
@@ -63,6 +65,7 @@ func (c *Coordinator) target(ctx context.Context, namespace string, source runti
 	if err != nil {
 		return nil, t.describe(err)
 	}
+	t.counts = c.counts[t.kind]
 	return t, nil
 }
 
@@ -92,11 +95,7 @@ func secretName(r *sourcev1alpha1.SecretReference) string {
 	return r.Name
 }
 
-func (c *Coordinator) load(ctx context.Context, t *target, namespace string, auth, ca, proxy *sourcev1alpha1.SecretReference, insecure bool) error {
-	return c.loadAll(ctx, t, access.References{Namespace: namespace, Auth: secretName(auth), CA: secretName(ca), Proxy: secretName(proxy)}, insecure)
-}
-
-func (c *Coordinator) loadAll(ctx context.Context, t *target, refs access.References, insecure bool) error {
+func (c *Coordinator) load(ctx context.Context, t *target, refs access.References, insecure bool) error {
 	a, err := access.Load(ctx, c.options.Secrets, refs)
 	if err != nil {
 		return err
@@ -114,24 +113,34 @@ func (c *Coordinator) helmTarget(ctx context.Context, t *target, namespace strin
 		}
 		wanted = helm.Want{Chart: want.Content.Helm.Chart, Version: want.Content.Helm.Version, Pin: want.Revision}
 	}
-	if err := c.load(ctx, t, namespace, spec.SecretRef, spec.CASecretRef, nil, spec.Insecure); err != nil {
+	refs := access.References{Namespace: namespace, Auth: secretName(spec.SecretRef), CA: secretName(spec.CASecretRef)}
+	if spec.Verify != nil {
+		refs.Trust = spec.Verify.SecretRef.Name
+	}
+	if err := c.load(ctx, t, refs, spec.Insecure); err != nil {
 		return err
 	}
+	signatures, err := provenance.New(spec.Verify, t.access.TrustName(), t.access.Trusted, c.options.Clock.Now)
+	if err != nil {
+		return err
+	}
+	// What one source has verified, another one has not.
+	identity := []any{spec.URL, spec.Insecure, spec.PassCredentials, spec.Verify}
 	if u, err := url.Parse(spec.URL); err == nil && u.Scheme == "oci" {
-		b, err := oci.New(oci.Source{URL: spec.URL, Insecure: spec.Insecure}, t.access,
+		b, err := oci.New(oci.Source{URL: spec.URL, Insecure: spec.Insecure, Provenance: signatures}, t.access,
 			oci.Want{Repository: wanted.Chart, Chart: true, Version: wanted.Version, Pin: wanted.Pin}, c.ociOptions())
 		if err != nil {
 			return err
 		}
 		t.backend, t.host = b, b.HostKey()
-		return t.identify(spec.URL, spec.Insecure)
+		return t.identify(identity...)
 	}
-	b, err := helm.New(spec, t.access, c.options.Limits, wanted)
+	b, err := helm.New(spec, t.access, wanted, helm.Options{Limits: c.options.Limits, Provenance: signatures})
 	if err != nil {
 		return err
 	}
 	t.backend, t.host = b, b.HostKey()
-	return t.identify(spec.URL, spec.Insecure, spec.PassCredentials)
+	return t.identify(identity...)
 }
 
 // setPath takes the path that a user wrote, with or without ./ and slashes at the ends.

@@ -114,7 +114,7 @@ func (a *assembly) submodule(ctx context.Context, within *target, s git.Submodul
 		return nil, tooMuch{named(fault.New(ErrLimit, "submodules lie in one another more than %d deep", maxNesting))}
 	}
 	c := a.coordinator
-	t := &target{kind: "GitRepository", name: s.Path, url: s.URL, timeout: within.timeout, path: ".", access: s.Access, backend: s.Backend, host: s.Backend.HostKey()}
+	t := &target{kind: "GitRepository", counts: within.counts, name: s.Path, url: s.URL, timeout: within.timeout, path: ".", access: s.Access, backend: s.Backend, host: s.Backend.HostKey()}
 	if err := t.identify(s.Backend.Identity()...); err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (a *assembly) objects(ctx context.Context, ops *operation, p part) map[stri
 	}
 	slices.SortFunc(wanted, func(x, y git.LFSObject) int { return cmp.Compare(x.OID, y.OID) })
 	if len(wanted) > 0 {
-		a.coordinator.counters.fetches.Add(1)
+		p.target.counts.fetches.Add(1)
 		for o, d := range p.repository.Download(ctx, ops, p.base, wanted) {
 			had[o] = d
 			if d.Err == nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/render/internal/helm"
 	"kumodo.io/convoy/render/internal/limit"
 	"kumodo.io/convoy/render/internal/manifest"
 	"kumodo.io/convoy/render/internal/scrub"
@@ -82,6 +83,17 @@ func valuesError(err error) error {
 		return failure(corev1alpha1.ReasonSecretInvalid, "%w", err)
 	case errors.As(err, &missing), errors.As(err, &invalid):
 		return failure(corev1alpha1.ReasonRenderFailed, "%w", err)
+	}
+	return err
+}
+
+// neededError gives the Error of a chart whose dependencies cannot be had. Errors of
+// References stay as they are.
+func neededError(err error) error {
+	var unmet *helm.UnmetError
+	var stopped *limit.Error
+	if errors.As(err, &unmet) || errors.As(err, &stopped) {
+		return engineError(err, nil)
 	}
 	return err
 }

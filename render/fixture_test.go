@@ -64,6 +64,9 @@ func (s secrets) Secret(_ context.Context, _, name string) (map[string][]byte, e
 func (secrets) File(context.Context, string, corev1alpha1.ValuesReference) ([]byte, error) {
 	panic("not asked for")
 }
+func (secrets) Chart(context.Context, string, render.Dependency) (render.Artifact, error) {
+	panic("not asked for")
+}
 
 // content makes an artifact of files; the Release's content is at path.
 func content(path string, files map[string]string) render.Artifact {

@@ -17,8 +17,8 @@ type Input struct {
 	Release *corev1alpha1.Release
 	// Artifact is the content of its source.
 	Artifact Artifact
-	// References reads what spec.render.helm.valuesFrom refers to; it may be nil when there
-	// is none.
+	// References reads what spec.render.helm.valuesFrom refers to, and charts that the chart
+	// depends on and does not have; it may be nil when there is none.
 	References References
 	// Cluster is the target cluster.
 	Cluster Cluster
@@ -43,6 +43,14 @@ type Artifact struct {
 	Revision string
 }
 
+// Dependency is a chart that another chart depends on.
+type Dependency struct {
+	// Repository is the URL of its repository; or @ or alias: and a name.
+	Repository string
+	// Name of the chart, and Version: a version or a range.
+	Name, Version string
+}
+
 // References reads what a Release refers to in its namespace. What is not there is an
 // error for which apierrors.IsNotFound or errors.Is(err, fs.ErrNotExist) holds.
 type References interface {
@@ -52,6 +60,8 @@ type References interface {
 	Secret(ctx context.Context, namespace, name string) (map[string][]byte, error)
 	// File gives a file of a GitRepository or OCIRegistry.
 	File(ctx context.Context, namespace string, ref corev1alpha1.ValuesReference) ([]byte, error)
+	// Chart gives a packaged chart from the sources of the namespace, with a RootDigest.
+	Chart(ctx context.Context, namespace string, wanted Dependency) (Artifact, error)
 }
 
 // Cluster tells what a target cluster can do.

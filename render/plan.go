@@ -72,6 +72,8 @@ type helmInputs struct {
 	SkipTests    bool           `json:"skipTests"`
 	DisableHooks bool           `json:"disableHooks"`
 	Lookup       bool           `json:"lookup,omitempty"`
+	// Dependencies are the folders and digests of charts from outside of the chart.
+	Dependencies []string `json:"dependencies,omitempty"`
 }
 
 // inputsSchema changes when the same inputs would give another render.
@@ -209,12 +211,41 @@ func (p *plan) prepareHelm(ctx context.Context, in Input, spec *corev1alpha1.Hel
 	if p.helm.ReleaseName == "" {
 		p.helm.ReleaseName = in.Release.Name
 	}
+	dependencies, err := p.prepareDependencies(ctx, in)
+	if err != nil {
+		return nil, err
+	}
 	return &helmInputs{
 		ReleaseName: p.helm.ReleaseName, Packaged: p.helm.Packaged, Upgrade: in.Upgrade, Values: resolved.Values,
 		KubeVersion: capabilities.KubeVersion, APIVersions: slices.Sorted(slices.Values(capabilities.APIVersions)),
 		SkipCRDs: p.options.SkipCRDs, SkipTests: skipTests(p.options), DisableHooks: p.options.DisableHooks,
-		Lookup: p.options.Lookup,
+		Lookup: p.options.Lookup, Dependencies: dependencies,
 	}, nil
+}
+
+// prepareDependencies finds the charts that a chart which Helm did not package depends on
+// and does not have. It gives what of them goes into the digest.
+func (p *plan) prepareDependencies(ctx context.Context, in Input) ([]string, error) {
+	if p.helm.Packaged {
+		return nil, nil
+	}
+	var charts helm.Charts
+	if in.References != nil {
+		charts = func(ctx context.Context, w helm.Wanted) (helm.Content, error) {
+			a, err := in.References.Chart(ctx, in.Release.Namespace, Dependency{Repository: w.Repository, Name: w.Name, Version: w.Version})
+			return helm.Content{Root: a.Root, Digest: a.RootDigest}, err
+		}
+	}
+	found, err := helm.Needed(ctx, in.Artifact.Root, in.Artifact.Path, charts)
+	if err != nil {
+		return nil, neededError(err)
+	}
+	p.helm.Dependencies = found
+	var inputs []string
+	for _, d := range found {
+		inputs = append(inputs, d.Folder+" "+d.Digest)
+	}
+	return inputs, nil
 }
 
 func skipTests(o corev1alpha1.HelmRender) bool { return o.SkipTests == nil || *o.SkipTests }

@@ -156,6 +156,9 @@ type HelmRegistrySpec struct {
 	// passCredentials sends credentials to other hosts too that the index names.
 	// +optional
 	PassCredentials bool `json:"passCredentials,omitempty"`
+	// verify demands signatures of charts.
+	// +optional
+	Verify *HelmVerification `json:"verify,omitempty"`
 	// interval between checks of reachability. Defaults to 10m.
 	// +optional
 	Interval *metav1.Duration `json:"interval,omitempty"`
@@ -168,6 +171,16 @@ type HelmRegistrySpec struct {
 	// insecure accepts any certificate, and plain http for an oci url.
 	// +optional
 	Insecure bool `json:"insecure,omitempty"`
+}
+
+// HelmVerification demands that the archives of charts are signed in provenance files, as
+// helm package --sign makes them.
+type HelmVerification struct {
+	// provider is gpg.
+	Provider string `json:"provider"`
+	// secretRef names a Secret with the OpenPGP public keys that are trusted, under names
+	// that end in .asc or .gpg.
+	SecretRef SecretReference `json:"secretRef"`
 }
 
 // HelmRegistryStatus is what convoy last saw of a registry of charts.

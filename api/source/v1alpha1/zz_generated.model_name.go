@@ -53,6 +53,11 @@ func (in HelmRegistryStatus) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in HelmVerification) OpenAPIModelName() string {
+	return "io.kumodo.convoy.source.v1alpha1.HelmVerification"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in OCIRegistry) OpenAPIModelName() string {
 	return "io.kumodo.convoy.source.v1alpha1.OCIRegistry"
 }

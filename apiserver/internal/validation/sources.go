@@ -74,6 +74,11 @@ func HelmRegistry(r *sourcev1alpha1.HelmRegistry) field.ErrorList {
 	}
 	errs = append(errs, secretRef(spec.Child("secretRef"), r.Spec.SecretRef)...)
 	errs = append(errs, secretRef(spec.Child("caSecretRef"), r.Spec.CASecretRef)...)
+	if verify := r.Spec.Verify; verify != nil {
+		path := spec.Child("verify")
+		errs = append(errs, oneOf(path.Child("provider"), verify.Provider, signerGPG)...)
+		errs = append(errs, subdomain(path.Child("secretRef", "name"), verify.SecretRef.Name)...)
+	}
 	return append(errs, checks(spec, r.Spec.Interval, r.Spec.Timeout)...)
 }
 

@@ -6,8 +6,12 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/fetch"
+	"kumodo.io/convoy/render"
 )
 
 // HostReader reads ConfigMaps and Secrets of the host cluster. Of an absent object the
@@ -36,4 +40,40 @@ func (r References) File(ctx context.Context, namespace string, ref corev1alpha1
 		return nil, err
 	}
 	return fetch.ReadFile(ctx, r.Fetcher, namespace, source, ref, r.MaxAge)
+}
+
+// Chart gives a chart that another one depends on. Errors are those of fetch.ReadChart.
+func (r References) Chart(ctx context.Context, namespace string, wanted render.Dependency) (render.Artifact, error) {
+	registries, err := r.Lookup.Registries(namespace)
+	if err != nil {
+		return render.Artifact{}, err
+	}
+	artifact, err := fetch.ReadChart(ctx, r.Fetcher, namespace, registries, fetch.Dependency(wanted), r.MaxAge)
+	if err != nil {
+		return render.Artifact{}, err
+	}
+	return render.Artifact{
+		Root: artifact.Root, Path: artifact.Path, Digest: artifact.Digest, RootDigest: artifact.RootDigest, Revision: artifact.Revision,
+	}, nil
+}
+
+// Registries gives all HelmRegistries and OCIRegistries of a namespace, which are shared and
+// must not be changed.
+func (l Lookup) Registries(namespace string) ([]runtime.Object, error) {
+	helm, err := l.HelmRegistries.HelmRegistries(namespace).List(labels.Everything())
+	if err != nil {
+		return nil, err
+	}
+	oci, err := l.OCIRegistries.OCIRegistries(namespace).List(labels.Everything())
+	if err != nil {
+		return nil, err
+	}
+	all := make([]runtime.Object, 0, len(helm)+len(oci))
+	for _, registry := range helm {
+		all = append(all, registry)
+	}
+	for _, registry := range oci {
+		all = append(all, registry)
+	}
+	return all, nil
 }

@@ -41,11 +41,16 @@ func (a *Access) Dial(ctx context.Context, address string) (net.Conn, error) {
 		// The connection was given the deadline of the context, and may notice it first.
 		<-ctx.Done()
 	}
+	watch := watchOf(ctx)
+	watch.dialled(ctx, err)
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err()
 	}
 	if err != nil {
 		return nil, fault.FromRequest(err, a.Scrubber())
+	}
+	if watch != nil {
+		connection = &countedConn{Conn: connection, count: watch.received}
 	}
 	return connection, nil
 }

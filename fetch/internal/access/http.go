@@ -226,6 +226,7 @@ func (t *transport) RoundTrip(original *http.Request) (*http.Response, error) {
 		via = t.sameHost
 	}
 	response, err := via.RoundTrip(r)
+	watchOf(r.Context()).exchanged(r, response, err)
 	if response != nil {
 		response.Request = original
 	}

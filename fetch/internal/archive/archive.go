@@ -68,7 +68,7 @@ type unpacker struct {
 func (u *unpacker) entry(header *tar.Header) error {
 	// Counted here too: entries for "." or of the top folder leave no trace in the tree.
 	if u.entries++; u.entries > 2*u.options.Limits.Files {
-		return fault.New(fault.ErrLimit, "the archive has more than %d entries", u.entries-1)
+		return fault.New(fault.ErrLimit, "the archive has more than %d entries. "+tree.WayOut, u.entries-1)
 	}
 	if header.Typeflag == tar.TypeXGlobalHeader {
 		return nil
@@ -94,7 +94,7 @@ func (u *unpacker) entry(header *tar.Header) error {
 func (u *unpacker) name(header *tar.Header) (string, error) {
 	name := header.Name
 	if len(name) > u.options.Limits.PathBytes {
-		return "", fault.New(fault.ErrLimit, "the archive's entry %q… has a path of %d bytes; %d are accepted", name[:40], len(name), u.options.Limits.PathBytes)
+		return "", fault.New(fault.ErrLimit, "the archive's entry %q… has a path of %d bytes; %d are accepted. Shorten it, or take it out of the source", name[:40], len(name), u.options.Limits.PathBytes)
 	}
 	if path.IsAbs(name) || strings.ContainsAny(name, "\x00\\") || strings.Contains("/"+name+"/", "/../") || hasDrive(name) {
 		return "", fault.New(fault.ErrContent, "the archive's entry %q has a forbidden path", name)
@@ -125,7 +125,7 @@ func hasDrive(name string) bool {
 func (u *unpacker) file(name string, header *tar.Header) error {
 	room := u.builder.Room()
 	if header.Size > room {
-		return fault.New(fault.ErrLimit, "the archive's entry %q has %d bytes, more than is accepted", header.Name, header.Size)
+		return fault.New(fault.ErrLimit, "the archive's entry %q has %d bytes; %d are accepted. "+tree.WayOut, header.Name, header.Size, room)
 	}
 	var content bytes.Buffer
 	// The header's size is a claim: memory follows what really comes.
@@ -135,7 +135,7 @@ func (u *unpacker) file(name string, header *tar.Header) error {
 		return damaged(err)
 	}
 	if n > room {
-		return fault.New(fault.ErrLimit, "the archive's entry %q is larger than is accepted", header.Name)
+		return fault.New(fault.ErrLimit, "the archive's entry %q has more than the %d bytes that are accepted. "+tree.WayOut, header.Name, room)
 	}
 	return u.builder.File(name, bytes.Clone(content.Bytes()), header.Mode&0o111 != 0)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 
 	"kumodo.io/convoy/fetch/internal/fault"
+	"kumodo.io/convoy/fetch/internal/tree"
 )
 
 // object is a Git object.
@@ -111,7 +112,7 @@ func (r *packReader) read() error {
 func (r *packReader) take(n int64) error {
 	const perObject = 100
 	if n < 0 || n > r.left {
-		return fault.New(fault.ErrLimit, "the pack holds more than %d bytes when unpacked", r.limit)
+		return fault.New(fault.ErrLimit, "the pack holds more than %d bytes when unpacked. "+tree.WayOut, r.limit)
 	}
 	r.left -= n + perObject
 	return nil

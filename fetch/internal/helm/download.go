@@ -6,16 +6,20 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"net/http"
 	"net/url"
 	"path"
 	"strings"
+
+	"k8s.io/klog/v2"
 
 	"kumodo.io/convoy/fetch/internal/access"
 	"kumodo.io/convoy/fetch/internal/archive"
 	"kumodo.io/convoy/fetch/internal/backend"
 	"kumodo.io/convoy/fetch/internal/chartfile"
 	"kumodo.io/convoy/fetch/internal/fault"
+	"kumodo.io/convoy/fetch/internal/provenance"
 	"kumodo.io/convoy/fetch/internal/tree"
 )
 
@@ -54,7 +58,12 @@ func (b *Backend) download(ctx context.Context, e entry, digest string) (*downlo
 	defer client.Close()
 	var failure error
 	for _, raw := range e.URLs {
-		data, err := b.get(ctx, client, raw)
+		u, err := b.resolve(raw)
+		if err != nil {
+			failure = err
+			continue
+		}
+		data, err := b.get(ctx, client, u, "the chart at", b.limits.DownloadBytes)
 		if err != nil {
 			failure = err
 			if ctx.Err() != nil {
@@ -67,10 +76,40 @@ func (b *Backend) download(ctx context.Context, e entry, digest string) (*downlo
 		if digest != "" && d.digest != digest {
 			return nil, b.otherDigest(e, d.digest, digest)
 		}
+		// Before anything of it is believed.
+		if err := b.verify(ctx, client, e, u, d.digest); err != nil {
+			return nil, err
+		}
 		d.tree, err = b.unpack(e, data)
 		return d, err
 	}
 	return nil, failure
+}
+
+// verify checks the provenance file beside an archive, if that is demanded.
+func (b *Backend) verify(ctx context.Context, client *access.Client, e entry, archive *url.URL, digest string) error {
+	if b.provenance == nil {
+		return nil
+	}
+	what := "the chart " + b.want.Chart + " " + e.Version
+	beside := *archive
+	beside.Path += ".prov"
+	if beside.RawPath != "" {
+		beside.RawPath += ".prov"
+	}
+	file, err := b.get(ctx, client, &beside, "the provenance file", provenance.MaxBytes)
+	if errors.Is(err, fault.ErrNotFound) {
+		return provenance.Missing(what, "at "+fault.URL(beside.String()))
+	}
+	if err != nil {
+		return err
+	}
+	key, err := b.provenance.Verify(what, file, digest)
+	if err != nil {
+		return err
+	}
+	klog.FromContext(ctx).V(2).Info("Verified a signature", "chart", b.want.Chart, "version", e.Version, "key", key)
+	return nil
 }
 
 // otherDigest tells apart an archive that is not what the index promises, and one that was
@@ -95,11 +134,8 @@ func (b *Backend) unpack(e entry, data []byte) (*tree.Tree, error) {
 	return t, nil
 }
 
-func (b *Backend) get(ctx context.Context, client *access.Client, raw string) ([]byte, error) {
-	u, err := b.resolve(raw)
-	if err != nil {
-		return nil, err
-	}
+// get downloads what is at a URL that the index names. what names it for messages.
+func (b *Backend) get(ctx context.Context, client *access.Client, u *url.URL, what string, limit int64) ([]byte, error) {
 	if b.pass {
 		ctx = client.Trust(ctx, u)
 	}
@@ -113,9 +149,9 @@ func (b *Backend) get(ctx context.Context, client *access.Client, raw string) ([
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, fault.FromStatus(response.StatusCode, "the chart at "+fault.URL(u.String()), client.Authenticated())
+		return nil, fault.FromStatus(response.StatusCode, what+" "+fault.URL(u.String()), client.Authenticated())
 	}
-	data, err := access.ReadAll(response.Body, response.ContentLength, b.limits.DownloadBytes, "the chart's archive")
+	data, err := access.ReadAll(response.Body, response.ContentLength, limit, what+" "+fault.URL(u.String()))
 	if err != nil {
 		return nil, fault.FromRequest(err, b.scrubber())
 	}

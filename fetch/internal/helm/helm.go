@@ -14,6 +14,7 @@ import (
 	"kumodo.io/convoy/fetch/internal/access"
 	"kumodo.io/convoy/fetch/internal/backend"
 	"kumodo.io/convoy/fetch/internal/fault"
+	"kumodo.io/convoy/fetch/internal/provenance"
 	"kumodo.io/convoy/fetch/internal/tree"
 )
 
@@ -27,17 +28,25 @@ type Want struct {
 	Pin string
 }
 
+// Options are what the process says of all repositories, and what one demands.
+type Options struct {
+	Limits backend.Limits
+	// Provenance checks the provenance of charts; nil demands none.
+	Provenance *provenance.Verifier
+}
+
 // Backend reads one index repository.
 type Backend struct {
-	url    *url.URL
-	pass   bool
-	access *access.Access
-	limits backend.Limits
-	want   Want
+	url        *url.URL
+	pass       bool
+	access     *access.Access
+	limits     backend.Limits
+	provenance *provenance.Verifier
+	want       Want
 }
 
 // New returns the backend of an index repository. The error is fault.ErrInvalid.
-func New(spec sourcev1alpha1.HelmRegistrySpec, a *access.Access, limits backend.Limits, want Want) (*Backend, error) {
+func New(spec sourcev1alpha1.HelmRegistrySpec, a *access.Access, want Want, o Options) (*Backend, error) {
 	u, err := access.ParseURL(spec.URL)
 	if err != nil {
 		return nil, err
@@ -50,7 +59,7 @@ func New(spec sourcev1alpha1.HelmRegistrySpec, a *access.Access, limits backend.
 	case u.Hostname() == "":
 		return nil, fault.New(fault.ErrInvalid, "the url names no host")
 	}
-	return &Backend{url: u, pass: spec.PassCredentials, access: a, limits: limits, want: want}, nil
+	return &Backend{url: u, pass: spec.PassCredentials, access: a, limits: o.Limits, provenance: o.Provenance, want: want}, nil
 }
 
 // HostKey names what a limit per host counts.
@@ -197,6 +206,9 @@ func (b *Backend) read(response *http.Response) (backend.Answer, error) {
 		return backend.Answer{}, err
 	}
 	x, err := parseIndex(access.Limited(body, b.limits.IndexBytes, "the index"))
+	if errors.Is(err, fault.ErrLimit) {
+		return backend.Answer{}, fault.Rewrite(err, err.Error()+"; publish fewer versions in one index, or use a registry (oci)")
+	}
 	if err != nil {
 		return backend.Answer{}, fault.FromRequest(err, b.scrubber())
 	}

@@ -28,26 +28,19 @@ const (
 	// maxUnusual bounds an index that has to be read whole, because it is not written as
 	// Helm writes it. Reading it takes many times its size.
 	maxUnusual = 8 << 20
+	// maxReasons bounds the unusable entries of which it is known why.
+	maxReasons = 10_000
 )
 
 // index is what is worth keeping of an index.yaml.
 type index struct {
 	charts map[string]*chart
-	// skipped counts entries that cannot be used.
-	skipped int
-	digest  string
+	// skipped counts entries that cannot be used, reasons those of which it is kept why.
+	skipped, reasons int
+	digest           string
 	// etag and modified identify the copy at the server.
 	etag, modified string
 	size           int64
-}
-
-// chart is the versions of one chart.
-type chart struct {
-	versions []entry
-	// at is the place of each version in versions.
-	at map[string]int
-	// unusable are the reasons why entries cannot be used, by their version texts.
-	unusable map[string]string
 }
 
 // entry is one version of a chart.
@@ -85,7 +78,7 @@ type indexParser struct {
 	inside  bool // below "entries:"
 	indent  int  // of the charts' names, -1 before the first
 	items   int  // indentation of the chart's list items, -1 before the first
-	current *chart
+	current *gathering
 	item    bytes.Buffer
 }
 
@@ -105,7 +98,7 @@ func (p *indexParser) parse() error {
 			return err
 		}
 	}
-	if err := p.endItem(); err != nil {
+	if err := p.endChart(); err != nil {
 		return err
 	}
 	if len(p.index.charts) == 0 && p.indent < 0 {
@@ -190,7 +183,7 @@ func (p *indexParser) chart(content []byte) error {
 		return nil
 	}
 	for name, value := range header {
-		p.current = p.index.chart(name)
+		p.current = p.index.chart(name).open()
 		p.nodes(value.Content)
 	}
 	return nil
@@ -198,6 +191,9 @@ func (p *indexParser) chart(content []byte) error {
 
 func (p *indexParser) endChart() error {
 	err := p.endItem()
+	if p.current != nil {
+		p.index.size += p.current.close()
+	}
 	p.current, p.items = nil, -1
 	return err
 }
@@ -243,8 +239,11 @@ func (p *indexParser) whole() error {
 		return fault.New(fault.ErrContent, "what the server sent is no index of a Helm repository: it has no entries")
 	}
 	for name, value := range document.Entries {
-		p.current = p.index.chart(name)
+		p.current = p.index.chart(name).open()
 		p.nodes(value.Content)
+		if err := p.endChart(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -252,27 +251,25 @@ func (p *indexParser) whole() error {
 func (x *index) chart(name string) *chart {
 	c := x.charts[name]
 	if c == nil {
-		c = &chart{at: map[string]int{}, unusable: map[string]string{}}
+		c = &chart{}
 		x.charts[name] = c
-		x.size += int64(len(name)) + 100
+		x.size += int64(len(name)) + 150
 	}
 	return c
 }
 
 // add takes an entry in, if it can be used. Of two with the same version the first counts.
-func (x *index) add(c *chart, e entry) {
-	e.parsed = versions.Parse(e.Version)
+func (x *index) add(g *gathering, e entry) {
 	digest, written := digestOf(e.Digest)
 	e.URLs = slices.DeleteFunc(e.URLs, func(u string) bool { return u == "" })
-	_, again := c.at[e.Version]
 	reason := ""
 	switch {
 	case e.Version == "":
 		x.skipped++
 		return
-	case e.parsed == nil:
+	case versions.Parse(e.Version) == nil:
 		reason = "is not a semantic version"
-	case again:
+	case g.seen[e.Version]:
 		x.skipped++
 		return
 	case len(e.URLs) == 0:
@@ -281,16 +278,26 @@ func (x *index) add(c *chart, e entry) {
 		reason = fmt.Sprintf("cannot be checked: the digest in its entry, %q, is none of SHA-256 (64 hex digits, with or without sha256: before them)", cut(e.Digest))
 	}
 	if reason != "" {
-		x.skipped++
-		c.unusable[e.Version] = reason
-		x.size += int64(len(e.Version)+len(reason)) + 100
+		x.refuse(g.chart, e.Version, reason)
 		return
 	}
 	e.Digest = digest
-	delete(c.unusable, e.Version)
-	c.at[e.Version] = len(c.versions)
-	c.versions = append(c.versions, e)
-	x.size += int64(len(e.Version)+len(e.Digest)+len(strings.Join(e.URLs, ""))) + 300
+	delete(g.chart.unusable, e.Version)
+	g.seen[e.Version] = true
+	g.packed = pack(g.packed, e)
+}
+
+// refuse remembers why a version cannot be used.
+func (x *index) refuse(c *chart, version, reason string) {
+	x.skipped++
+	if x.reasons++; x.reasons > maxReasons {
+		return
+	}
+	if c.unusable == nil {
+		c.unusable = map[string]string{}
+	}
+	c.unusable[version] = reason
+	x.size += int64(len(version)+len(reason)) + 100
 }
 
 // digestOf reads the digest of an entry; ok is false when it is there and malformed.
@@ -318,14 +325,15 @@ func (x *index) find(name, wanted string) (entry, error) {
 	if err := c.refused(name, wanted); err != nil {
 		return entry{}, err
 	}
-	candidates := make([]versions.Candidate, 0, len(c.versions))
-	for i, e := range c.versions {
+	entries := c.entries()
+	candidates := make([]versions.Candidate, 0, len(entries))
+	for i, e := range entries {
 		candidates = append(candidates, versions.Candidate{Name: e.Version, Version: e.parsed, Index: i})
 	}
 	what := fmt.Sprintf("the chart %q", name)
 	best, err := versions.Pick(wanted, what, candidates)
 	if err == nil {
-		return c.versions[best.Index], nil
+		return entries[best.Index], nil
 	}
 	if errors.Is(err, fault.ErrNotFound) {
 		if unusable, e := versions.Pick(wanted, what, c.unusableVersions()); e == nil {
@@ -358,8 +366,8 @@ func (c *chart) unusableVersions() []versions.Candidate {
 // fault.ErrNotFound and fault.ErrContent.
 func (x *index) exactly(name, version string) (entry, error) {
 	if c := x.charts[name]; c != nil {
-		if i, ok := c.at[version]; ok {
-			return c.versions[i], nil
+		if e, ok := c.exactly(version); ok {
+			return e, nil
 		}
 		if err := c.refused(name, version); err != nil {
 			return entry{}, err
@@ -372,7 +380,7 @@ func (x *index) exactly(name, version string) (entry, error) {
 func (x *index) usable() int {
 	n := 0
 	for _, c := range x.charts {
-		if len(c.versions) > 0 {
+		if len(c.packed) > 0 {
 			n++
 		}
 	}

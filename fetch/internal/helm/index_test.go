@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -234,8 +235,13 @@ func FuzzParseIndex(f *testing.F) {
 			}
 			return
 		}
-		for name := range x.charts {
+		for name, c := range x.charts {
 			_, _ = x.find(name, "")
+			for _, e := range c.entries() {
+				if again, err := x.exactly(name, e.Version); err != nil || !slices.Equal(again.URLs, e.URLs) || again.Digest != e.Digest {
+					t.Fatalf("%q of %q is not found again: %v", e.Version, name, err)
+				}
+			}
 		}
 	})
 }

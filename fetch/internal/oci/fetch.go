@@ -76,6 +76,9 @@ func (b *Backend) Fetch(ctx context.Context, ops backend.Ops, revision string) (
 		if err != nil {
 			return err
 		}
+		if err := s.provenance(ctx, r, layers, layer); err != nil {
+			return err
+		}
 		t, err = s.layer(ctx, layer, r.Name)
 		return err
 	})
@@ -138,7 +141,7 @@ func (s *clients) layer(ctx context.Context, layer ocispec.Descriptor, version s
 	what := "layer " + layer.Digest.String()
 	switch {
 	case layer.Size > b.options.Limits.DownloadBytes:
-		return nil, fault.New(fault.ErrLimit, "the %s has %d bytes; %d are accepted", what, layer.Size, b.options.Limits.DownloadBytes)
+		return nil, fault.New(fault.ErrLimit, "the %s has %d bytes; %d are accepted. "+tree.WayOut, what, layer.Size, b.options.Limits.DownloadBytes)
 	case layer.Digest.Validate() != nil || layer.Size < 0:
 		return nil, fault.New(fault.ErrContent, "the manifest describes a layer wrongly")
 	}

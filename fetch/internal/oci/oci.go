@@ -21,6 +21,7 @@ import (
 	"kumodo.io/convoy/fetch/internal/backend"
 	"kumodo.io/convoy/fetch/internal/cloud"
 	"kumodo.io/convoy/fetch/internal/fault"
+	"kumodo.io/convoy/fetch/internal/provenance"
 	"kumodo.io/convoy/fetch/internal/verify"
 )
 
@@ -49,6 +50,8 @@ type Source struct {
 	Provider sourcev1alpha1.OCIProvider
 	// Verifier checks the signatures that are demanded; nil demands none.
 	Verifier verify.Verifier
+	// Provenance checks the provenance of charts if that is demanded.
+	Provenance *provenance.Verifier
 }
 
 // Options hold for all registries.
@@ -63,11 +66,12 @@ type Backend struct {
 	url      *url.URL // with the scheme https
 	insecure bool
 	// provider is empty for generic.
-	provider sourcev1alpha1.OCIProvider
-	verifier verify.Verifier
-	access   *access.Access
-	options  Options
-	want     Want
+	provider   sourcev1alpha1.OCIProvider
+	verifier   verify.Verifier
+	provenance *provenance.Verifier
+	access     *access.Access
+	options    Options
+	want       Want
 }
 
 // New returns the backend of a registry. The error is fault.ErrInvalid.
@@ -83,7 +87,7 @@ func New(s Source, a *access.Access, want Want, o Options) (*Backend, error) {
 		return nil, fault.New(fault.ErrInvalid, "the url of a registry has the form oci://host[/prefix]")
 	}
 	u.Scheme = "https"
-	b := &Backend{url: u, insecure: s.Insecure, verifier: s.Verifier, access: a, options: o, want: want}
+	b := &Backend{url: u, insecure: s.Insecure, verifier: s.Verifier, provenance: s.Provenance, access: a, options: o, want: want}
 	if s.Provider == "" || s.Provider == sourcev1alpha1.OCIProviderGeneric {
 		return b, nil
 	}
@@ -104,7 +108,7 @@ func (b *Backend) named() error {
 }
 
 // HostKey names what a limit per host counts.
-func (b *Backend) HostKey() string { return access.HostKey(b.url) }
+func (b *Backend) HostKey() string { return strings.ToLower(b.reference().Host()) }
 
 func (b *Backend) scrubber() *fault.Scrubber { return b.access.Scrubber() }
 
@@ -124,6 +128,8 @@ type clients struct {
 }
 
 func (b *Backend) open(ctx context.Context) (*clients, error) {
+	// The registry says where tokens are made, and the library sends the credentials there,
+	// though never in the clear if the registry itself has TLS.
 	transport, err := b.access.NewClient(b.url, access.Options{})
 	if err != nil {
 		return nil, err

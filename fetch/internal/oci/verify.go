@@ -4,11 +4,16 @@ package oci
 
 import (
 	"context"
+	"path"
+	"slices"
 
+	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"k8s.io/klog/v2"
 
 	"kumodo.io/convoy/fetch/internal/backend"
+	"kumodo.io/convoy/fetch/internal/fault"
+	"kumodo.io/convoy/fetch/internal/provenance"
 	"kumodo.io/convoy/fetch/internal/verify"
 )
 
@@ -33,4 +38,39 @@ func (s *clients) verified(ctx context.Context, ops backend.Ops, descriptor ocis
 	klog.FromContext(ctx).V(2).Info("Verified a signature", "artifact", subject.String(), "signer", signer)
 	ops.Remember(fact, signer)
 	return nil
+}
+
+// provenance checks the layer with the provenance of a chart, if that is demanded. The
+// archive, which has not been read yet, is what its descriptor says.
+func (s *clients) provenance(ctx context.Context, r backend.Revision, layers []ocispec.Descriptor, archive ocispec.Descriptor) error {
+	b := s.backend
+	if b.provenance == nil {
+		return nil
+	}
+	what := "the chart " + path.Base(b.reference().Repository) + " " + r.String()
+	if archive.Digest.Validate() != nil || archive.Digest.Algorithm() != digest.SHA256 {
+		return fault.New(fault.ErrVerification, "%s has its archive under a digest that is none of SHA-256, as provenance files name", what)
+	}
+	at := slices.IndexFunc(layers, func(l ocispec.Descriptor) bool { return l.MediaType == provenance.LayerMediaType })
+	if at < 0 {
+		return provenance.Missing(what, "among its layers")
+	}
+	signed := layers[at]
+	if signed.Digest.Validate() != nil || signed.Size < 0 || signed.Size > provenance.MaxBytes {
+		return fault.New(fault.ErrVerification, "%s describes its provenance file wrongly, or it has more than %d bytes", what, provenance.MaxBytes)
+	}
+	body, err := s.repository().Blobs().Fetch(ctx, signed)
+	if err != nil {
+		return s.failed(ctx, "layer "+signed.Digest.String(), err)
+	}
+	defer body.Close()
+	file, err := readVerified(body, signed)
+	if err != nil {
+		return s.failed(ctx, "layer "+signed.Digest.String(), err)
+	}
+	key, err := b.provenance.Verify(what, file, archive.Digest.Encoded())
+	if err == nil {
+		klog.FromContext(ctx).V(2).Info("Verified a signature", "chart", b.reference().Repository, "version", r.Name, "key", key)
+	}
+	return err
 }

@@ -23,6 +23,7 @@ type Store struct {
 
 	mu      sync.Mutex
 	used    int64
+	evicted int64
 	recent  *list.List // of *entry, most recently used first
 	entries map[string]*list.Element
 	blobs   map[[sha256.Size]byte]*blob
@@ -97,8 +98,16 @@ func (s *Store) Put(key string, t *tree.Tree) {
 	s.entries[key] = s.recent.PushFront(&entry{key: key, tree: t})
 	delete(s.inUse, key)
 	for s.used > s.max && s.recent.Len() > 0 {
+		s.evicted++
 		s.drop(s.recent.Back())
 	}
+}
+
+// Evicted returns how many trees were forgotten for want of room.
+func (s *Store) Evicted() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.evicted
 }
 
 func (s *Store) drop(e *list.Element) {

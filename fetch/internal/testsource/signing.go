@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
+	"github.com/ProtonMail/go-crypto/openpgp/clearsign"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	openpgp "github.com/ProtonMail/go-crypto/openpgp/v2"
 	"golang.org/x/crypto/ssh"
@@ -156,4 +157,26 @@ func SignSSH(t testing.TB, signer ssh.Signer, namespace, algorithm string) Sign 
 		}
 		return b.String() + "-----END SSH SIGNATURE-----\n"
 	}
+}
+
+// ProvenanceOf gives what a provenance file says of the archive of a chart.
+func ProvenanceOf(name, version string, archive []byte) string {
+	return "apiVersion: v2\nname: " + name + "\nversion: " + version + "\n\n...\nfiles:\n  " + name + "-" + version + ".tgz: sha256:" + SHA256(archive) + "\n"
+}
+
+// ClearSign signs a text at a time so that it can still be read, as helm package --sign does.
+func (k *OpenPGPKey) ClearSign(at time.Time, text string) []byte {
+	k.t.Helper()
+	var message bytes.Buffer
+	w, err := clearsign.Encode(&message, k.Entity.PrivateKey, &packet.Config{Time: func() time.Time { return at }})
+	if err == nil {
+		_, err = w.Write([]byte(text))
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return message.Bytes()
 }

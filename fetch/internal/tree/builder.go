@@ -13,6 +13,9 @@ import (
 	"kumodo.io/convoy/fetch/internal/fault"
 )
 
+// WayOut is what to do about content that exceeds a limit.
+const WayOut = "Take what is not deployed out of the source, or split it"
+
 // Builder collects a tree. It refuses names that could mean a place outside the tree, the
 // same name twice, and whatever exceeds its limits.
 type Builder struct {
@@ -61,7 +64,7 @@ func (b *Builder) File(path string, content []byte, executable bool) error {
 		n.kind = kindExecutable
 	}
 	if int64(len(content)) > b.limits.FileBytes {
-		return fault.New(fault.ErrLimit, "%q has %d bytes; a file may have %d", path, len(content), b.limits.FileBytes)
+		return fault.New(fault.ErrLimit, "%q has %d bytes; a file may have %d. "+WayOut, path, len(content), b.limits.FileBytes)
 	}
 	if b.bytes += int64(len(content)); b.bytes > b.limits.ContentBytes {
 		return TooLarge(b.limits)
@@ -71,7 +74,7 @@ func (b *Builder) File(path string, content []byte, executable bool) error {
 
 // TooLarge is the error for content that exceeds the limit of all files together.
 func TooLarge(limits backend.Limits) error {
-	return fault.New(fault.ErrLimit, "the content has more than %d bytes", limits.ContentBytes)
+	return fault.New(fault.ErrLimit, "the content has more than %d bytes when it is unpacked. "+WayOut, limits.ContentBytes)
 }
 
 // Link adds a symbolic link. Where it leads is looked at when it is read.
@@ -125,7 +128,7 @@ func (b *Builder) dir(path string) (*draft, error) {
 
 func (b *Builder) count() error {
 	if b.files++; b.files > b.limits.Files {
-		return fault.New(fault.ErrLimit, "the content has more than %d files and directories", b.limits.Files)
+		return fault.New(fault.ErrLimit, "the content has more than %d files and directories. "+WayOut, b.limits.Files)
 	}
 	return nil
 }
@@ -133,9 +136,9 @@ func (b *Builder) count() error {
 func (b *Builder) checkPath(path string) error {
 	switch {
 	case len(path) > b.limits.PathBytes:
-		return fault.New(fault.ErrLimit, "the path %q… has %d bytes; a path may have %d", path[:min(40, len(path))], len(path), b.limits.PathBytes)
+		return fault.New(fault.ErrLimit, "the path %q… has %d bytes; a path may have %d. Shorten it, or take it out of the source", path[:min(40, len(path))], len(path), b.limits.PathBytes)
 	case strings.Count(path, "/") >= b.limits.PathDepth:
-		return fault.New(fault.ErrLimit, "the path %q has more than %d elements", path, b.limits.PathDepth)
+		return fault.New(fault.ErrLimit, "the path %q has more than %d elements. Move it up, or take it out of the source", path, b.limits.PathDepth)
 	case path == "." || !fs.ValidPath(path) || strings.ContainsRune(path, 0):
 		// ValidPath wants UTF-8 too, without which a name could not be shown or referred to.
 		return fault.New(fault.ErrContent, "the content holds the forbidden path %q", path)

@@ -44,6 +44,8 @@ type Sources interface {
 	// Source returns the object that content is taken from, of the given namespace. The
 	// error of an absent one is ErrSource, and an API NotFound error.
 	Source(ctx context.Context, namespace string, content corev1alpha1.ReleaseSource) (runtime.Object, error)
+	// Registries returns all HelmRegistries and OCIRegistries of a namespace.
+	Registries(ctx context.Context, namespace string) ([]runtime.Object, error)
 }
 
 // Resolver finds desired objects. It is safe for concurrent use.

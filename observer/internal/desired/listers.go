@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -38,6 +39,26 @@ func (l *Listers) Source(_ context.Context, namespace string, content corev1alph
 		return nil, fmt.Errorf("%w: %w", ErrSource, err)
 	}
 	return source, nil
+}
+
+// Registries implements Sources.
+func (l *Listers) Registries(_ context.Context, namespace string) ([]runtime.Object, error) {
+	helm, err := l.HelmRegistries.HelmRegistries(namespace).List(labels.Everything())
+	if err != nil {
+		return nil, err
+	}
+	oci, err := l.OCIRegistries.OCIRegistries(namespace).List(labels.Everything())
+	if err != nil {
+		return nil, err
+	}
+	all := make([]runtime.Object, 0, len(helm)+len(oci))
+	for _, registry := range helm {
+		all = append(all, registry)
+	}
+	for _, registry := range oci {
+		all = append(all, registry)
+	}
+	return all, nil
 }
 
 // askable is ErrSource for a source that is suspended: nothing may be asked of it.

@@ -7,6 +7,7 @@ import (
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/fetch"
+	"kumodo.io/convoy/render"
 )
 
 // HostReader reads ConfigMaps and Secrets of the host cluster. Of an absent object the
@@ -40,4 +41,20 @@ func (r References) File(ctx context.Context, namespace string, ref corev1alpha1
 		return nil, err
 	}
 	return fetch.ReadFile(ctx, r.Fetch, namespace, source, ref, previewAge)
+}
+
+// Chart gives a chart that another one depends on. Errors are those of Sources and of
+// fetch.ReadChart.
+func (r References) Chart(ctx context.Context, namespace string, wanted render.Dependency) (render.Artifact, error) {
+	registries, err := r.Sources.Registries(ctx, namespace)
+	if err != nil {
+		return render.Artifact{}, err
+	}
+	artifact, err := fetch.ReadChart(ctx, r.Fetch, namespace, registries, fetch.Dependency(wanted), previewAge)
+	if err != nil {
+		return render.Artifact{}, err
+	}
+	return render.Artifact{
+		Root: artifact.Root, Path: artifact.Path, Digest: artifact.Digest, RootDigest: artifact.RootDigest, Revision: artifact.Revision,
+	}, nil
 }

@@ -26,10 +26,15 @@ func checkChart(c *chart.Chart, capabilities Capabilities) error {
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("chart %s depends on charts that are not in its charts/ folder: %s; run `helm dependency update` and add them to the source",
-			c.Name(), strings.Join(missing, ", "))
+		return notThere(c, missing...)
 	}
 	return nil
+}
+
+// notThere is the error for dependencies that a chart does not have, and that nothing brings.
+func notThere(c *chart.Chart, missing ...string) error {
+	return unmet("chart %s depends on charts that are not in its charts/ folder: %s; run `helm dependency update` and add them to the source, or name their repository in Chart.yaml",
+		c.Name(), strings.Join(missing, ", "))
 }
 
 // expand gives every dependency that is declared a chart of its own, under its alias. The

@@ -31,6 +31,8 @@ type Request struct {
 	Dir  string
 	// Packaged is true when the chart was packaged by Helm, which has applied .helmignore.
 	Packaged bool
+	// Dependencies are put into the chart; see Needed.
+	Dependencies []Dependency
 	// ReleaseName and Namespace are .Release.Name and .Release.Namespace.
 	ReleaseName, Namespace string
 	// Upgrade is .Release.IsUpgrade, and makes .Release.Revision 2 instead of 1: a number
@@ -96,7 +98,7 @@ func Values(r Request) (map[string]any, *Defaults, error) {
 // prepare gives the chart with the dependencies that its values turn on, and the defaults
 // of all charts as they were before. It refuses a chart that cannot be installed.
 func prepare(r Request) (*chart.Chart, *Defaults, error) {
-	c, err := load(r.Root, r.Dir, r.Packaged, r.Limits)
+	c, err := load(r)
 	if err != nil {
 		return nil, nil, err
 	}

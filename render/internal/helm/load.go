@@ -13,16 +13,40 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/ignore"
 
-	"kumodo.io/convoy/render/internal/helm/execute"
 	"kumodo.io/convoy/render/internal/tree"
 	"kumodo.io/convoy/render/internal/values"
 )
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// load reads the chart in dir. Charts that were not packaged by Helm are subject to their
-// .helmignore.
-func load(root fs.FS, dir string, packaged bool, limits execute.Limits) (*chart.Chart, error) {
+// load reads a chart with the dependencies that are put into it. Charts that were not
+// packaged by Helm are subject to their .helmignore.
+func load(r Request) (*chart.Chart, error) {
+	files, err := read(r.Root, r.Dir, r.Packaged)
+	if err != nil {
+		return nil, fmt.Errorf("reading the chart: %w", err)
+	}
+	for _, d := range r.Dependencies {
+		more, err := read(d.Root, d.Dir, d.Packaged)
+		if err != nil {
+			return nil, fmt.Errorf("reading the chart for %s: %w", d.Folder, err)
+		}
+		for _, f := range more {
+			files = append(files, &loader.BufferedFile{Name: path.Join(d.Folder, f.Name), Data: f.Data})
+		}
+	}
+	if files, err = unpack(files, r.Limits); err != nil {
+		return nil, fmt.Errorf("reading the chart: %w", err)
+	}
+	c, err := loader.LoadFiles(files)
+	if err != nil {
+		return nil, fmt.Errorf("loading the chart: %w", err)
+	}
+	return c, exactDefaults(c)
+}
+
+// read reads the files of a chart.
+func read(root fs.FS, dir string, packaged bool) ([]*loader.BufferedFile, error) {
 	ignored, err := ignoreRules(root, dir, packaged)
 	if err != nil {
 		return nil, err
@@ -43,17 +67,7 @@ func load(root fs.FS, dir string, packaged bool, limits execute.Limits) (*chart.
 		files = append(files, &loader.BufferedFile{Name: name, Data: bytes.TrimPrefix(content, byteOrderMark)})
 		return nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("reading the chart: %w", err)
-	}
-	if files, err = unpack(files, limits); err != nil {
-		return nil, fmt.Errorf("reading the chart: %w", err)
-	}
-	c, err := loader.LoadFiles(files)
-	if err != nil {
-		return nil, fmt.Errorf("loading the chart: %w", err)
-	}
-	return c, exactDefaults(c)
+	return files, err
 }
 
 func ignoreRules(root fs.FS, dir string, packaged bool) (func(string, fs.DirEntry) bool, error) {

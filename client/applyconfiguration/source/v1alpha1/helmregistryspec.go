@@ -22,6 +22,8 @@ type HelmRegistrySpecApplyConfiguration struct {
 	CASecretRef *SecretReferenceApplyConfiguration `json:"caSecretRef,omitempty"`
 	// passCredentials sends credentials to other hosts too that the index names.
 	PassCredentials *bool `json:"passCredentials,omitempty"`
+	// verify demands signatures of charts.
+	Verify *HelmVerificationApplyConfiguration `json:"verify,omitempty"`
 	// interval between checks of reachability. Defaults to 10m.
 	Interval *v1.Duration `json:"interval,omitempty"`
 	// timeout of one operation. Defaults to 60s.
@@ -67,6 +69,14 @@ func (b *HelmRegistrySpecApplyConfiguration) WithCASecretRef(value *SecretRefere
 // If called multiple times, the PassCredentials field is set to the value of the last call.
 func (b *HelmRegistrySpecApplyConfiguration) WithPassCredentials(value bool) *HelmRegistrySpecApplyConfiguration {
 	b.PassCredentials = &value
+	return b
+}
+
+// WithVerify sets the Verify field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Verify field is set to the value of the last call.
+func (b *HelmRegistrySpecApplyConfiguration) WithVerify(value *HelmVerificationApplyConfiguration) *HelmRegistrySpecApplyConfiguration {
+	b.Verify = value
 	return b
 }
 

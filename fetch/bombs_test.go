@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fetch_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/fetch"
+	"kumodo.io/convoy/fetch/internal/testsource"
+)
+
+// TestGitBombs has a blob that is nothing on the wire, at the wanted path and elsewhere in the
+// commit, which is fetched as a whole.
+func TestGitBombs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes 256 MiB")
+	}
+	const mib = 1 << 20
+	for name, bomb := range map[string]string{"at the path": "app/bomb", "elsewhere": "media/bomb"} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			root := t.TempDir()
+			repo := testsource.NewGitRepository(t, root, "app.git")
+			repo.Commit(map[string]string{bomb: strings.Repeat("\x00", 128*mib), "app/a.yaml": "a"})
+			server, recorder := testsource.ServeGit(t, root, false)
+			r := newRig(t, fetch.Options{Limits: fetch.Limits{ContentBytes: 32 * mib, FileBytes: 32 * mib}})
+			want := gitWant(server.URL+"/app.git", "", corev1alpha1.GitSource{Path: "app"})
+			want.MaxAge = time.Minute
+			before := allocated()
+			_, err := r.get(t, want)
+			g.Expect(errors.Is(err, fetch.ErrLimit)).To(BeTrue(), "%v", err)
+			g.Expect(err.Error()).To(And(ContainSubstring("67108864 bytes when unpacked"), ContainSubstring("Take what is not deployed out of the source")))
+			g.Expect(allocated()-before).To(BeNumerically("<", 96*mib), "all that was ever allocated")
+			r.clock.Step(30 * time.Second)
+			_, err = r.get(t, want)
+			g.Expect(errors.Is(err, fetch.ErrLimit)).To(BeTrue(), "%v", err)
+			g.Expect(recorder.Count("git-upload-pack")).To(Equal(1))
+		})
+	}
+}
+
+// TestHelmIndexWithoutEnd is read up to the limit, and little of it is held.
+func TestHelmIndexWithoutEnd(t *testing.T) {
+	const mib = 1 << 20
+	g := NewWithT(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		writeIndex(clientsPatience{w, r}, 500*1000*1000, strings.Repeat("words ", 100), strings.Repeat("ab", 32))
+	}))
+	t.Cleanup(server.Close)
+	r := newRig(t, fetch.Options{Limits: fetch.Limits{IndexBytes: 4 * mib}})
+	peak := heapPeak(100, func() {
+		_, _, err := r.Resolve(t.Context(), helmWant(server.URL, "", "chart-1", ""))
+		g.Expect(errors.Is(err, fetch.ErrLimit)).To(BeTrue(), "%v", err)
+		g.Expect(err.Error()).To(And(ContainSubstring("the index has more than 4194304 bytes"), ContainSubstring("publish fewer versions in one index")))
+	})
+	g.Expect(peak).To(BeNumerically("<", 64*mib))
+	g.Expect(r.Stats().Kinds["HelmRegistry"].Received).To(BeNumerically("<", 8*mib))
+}
+
+// clientsPatience fails to write once the client has left.
+type clientsPatience struct {
+	http.ResponseWriter
+	request *http.Request
+}
+
+func (c clientsPatience) Write(p []byte) (int, error) {
+	if err := c.request.Context().Err(); err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	return c.ResponseWriter.Write(p)
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package helm
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"slices"
+
+	"kumodo.io/convoy/fetch/internal/versions"
+)
+
+// chart is the versions of one chart. An index holds tens of thousands of them, of which a
+// few are asked for, so that they are kept as text and taken apart when they are.
+type chart struct {
+	packed []byte
+	// unusable are the reasons why entries cannot be used, by their version texts.
+	unusable map[string]string
+}
+
+// pack adds an entry: version, digest and URLs, each with its length before it.
+func pack(to []byte, e entry) []byte {
+	digest, _ := hex.DecodeString(e.Digest)
+	to = packText(packText(to, e.Version), string(digest))
+	to = binary.AppendUvarint(to, uint64(len(e.URLs)))
+	for _, u := range e.URLs {
+		to = packText(to, u)
+	}
+	return to
+}
+
+func packText(to []byte, text string) []byte {
+	return append(binary.AppendUvarint(to, uint64(len(text))), text...)
+}
+
+// unpacker reads what pack wrote, in the same order.
+type unpacker struct{ rest []byte }
+
+func (u *unpacker) number() int {
+	n, size := binary.Uvarint(u.rest)
+	u.rest = u.rest[size:]
+	return int(n)
+}
+
+func (u *unpacker) text() string {
+	n := u.number()
+	text := string(u.rest[:n])
+	u.rest = u.rest[n:]
+	return text
+}
+
+func (u *unpacker) entry() entry {
+	e := entry{Version: u.text()}
+	e.Digest = hex.EncodeToString([]byte(u.text()))
+	for range u.number() {
+		e.URLs = append(e.URLs, u.text())
+	}
+	e.parsed = versions.Parse(e.Version)
+	return e
+}
+
+// entries are the versions that can be used, in the order of the index.
+func (c *chart) entries() []entry {
+	var list []entry
+	for u := (unpacker{c.packed}); len(u.rest) > 0; {
+		list = append(list, u.entry())
+	}
+	return list
+}
+
+// exactly finds a version as the index writes it.
+func (c *chart) exactly(version string) (entry, bool) {
+	for u := (unpacker{c.packed}); len(u.rest) > 0; {
+		if e := u.entry(); e.Version == version {
+			return e, true
+		}
+	}
+	return entry{}, false
+}
+
+// open gives what more versions of a chart are gathered in.
+func (c *chart) open() *gathering {
+	g := &gathering{chart: c, packed: slices.Clone(c.packed), seen: map[string]bool{}}
+	for _, e := range c.entries() {
+		g.seen[e.Version] = true
+	}
+	return g
+}
+
+// gathering is a chart while its entries are read.
+type gathering struct {
+	chart  *chart
+	packed []byte
+	seen   map[string]bool
+}
+
+// close keeps what was gathered and returns how many bytes were added.
+func (g *gathering) close() int64 {
+	added := int64(len(g.packed) - len(g.chart.packed))
+	g.chart.packed = slices.Clip(append([]byte(nil), g.packed...))
+	return added
+}
