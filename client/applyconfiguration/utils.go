@@ -124,6 +124,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &corev1alpha1.RenderStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RetrySpec"):
 		return &corev1alpha1.RetrySpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RollbackStatus"):
+		return &corev1alpha1.RollbackStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SecretKeyReference"):
 		return &corev1alpha1.SecretKeyReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServiceAccountReference"):
@@ -168,6 +170,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &applyconfigurationsourcev1alpha1.HelmRegistrySpecApplyConfiguration{}
 	case sourcev1alpha1.SchemeGroupVersion.WithKind("HelmRegistryStatus"):
 		return &applyconfigurationsourcev1alpha1.HelmRegistryStatusApplyConfiguration{}
+	case sourcev1alpha1.SchemeGroupVersion.WithKind("HelmVerification"):
+		return &applyconfigurationsourcev1alpha1.HelmVerificationApplyConfiguration{}
 	case sourcev1alpha1.SchemeGroupVersion.WithKind("OCIRegistry"):
 		return &applyconfigurationsourcev1alpha1.OCIRegistryApplyConfiguration{}
 	case sourcev1alpha1.SchemeGroupVersion.WithKind("OCIRegistrySpec"):

@@ -62,6 +62,7 @@ const (
 	ReasonForbidden            = "Forbidden"
 	ReasonPruneFailed          = "PruneFailed"
 	ReasonHookFailed           = "HookFailed"
+	ReasonRolledBack           = "RolledBack"
 	ReasonTargetUnreachable    = "TargetUnreachable"
 	ReasonUnreachable          = "Unreachable"
 	ReasonDegraded             = "Degraded"

@@ -149,7 +149,8 @@ type FailurePolicy string
 const (
 	// OnFailureNone leaves the failed state and reports it.
 	OnFailureNone FailurePolicy = "none"
-	// OnFailureRollback pins the Release to its last render that became healthy.
+	// OnFailureRollback applies the last render that became healthy again, until source or spec
+	// give another one than the one that failed.
 	OnFailureRollback FailurePolicy = "rollback"
 )
 
@@ -186,7 +187,8 @@ type SyncSpec struct {
 	// retry says how a failed sync is tried again.
 	// +optional
 	Retry *RetrySpec `json:"retry,omitempty"`
-	// onFailure is none (default) or rollback: pin to the last render that became healthy.
+	// onFailure is none (default) or rollback: apply the last render that became healthy again,
+	// until source or spec give another one than the one that failed.
 	// +optional
 	OnFailure FailurePolicy `json:"onFailure,omitempty"`
 }
@@ -322,6 +324,10 @@ type ReleaseStatus struct {
 	// sync tells of requests, attempts and what is waited for.
 	// +optional
 	Sync *SyncStatus `json:"sync,omitempty"`
+	// rollback is there while the Release is held at an earlier render, because a newer one
+	// failed and spec.sync.onFailure is rollback.
+	// +optional
+	Rollback *RollbackStatus `json:"rollback,omitempty"`
 	// lifecycle tells of hooks and gates.
 	// +optional
 	Lifecycle *LifecycleStatus `json:"lifecycle,omitempty"`
@@ -397,6 +403,29 @@ type SyncStatus struct {
 	// +optional
 	// +listType=atomic
 	BlockedBy []string `json:"blockedBy,omitempty"`
+}
+
+// RollbackStatus tells of a rollback. It ends when source or spec give another render than
+// the one that failed, or with a forced sync.
+type RollbackStatus struct {
+	// revision that is applied again; empty when nothing could be rolled back to.
+	// +optional
+	Revision string `json:"revision,omitempty"`
+	// render is its digest.
+	// +optional
+	Render string `json:"render,omitempty"`
+	// failedRevision is the revision that failed.
+	FailedRevision string `json:"failedRevision"`
+	// failed is the digest of the render that failed.
+	Failed string `json:"failed"`
+	// failedInputs is the digest of all that went into it.
+	// +optional
+	FailedInputs string `json:"failedInputs,omitempty"`
+	// at is when the rollback began.
+	At metav1.Time `json:"at"`
+	// message says why, for people.
+	// +optional
+	Message string `json:"message,omitempty"`
 }
 
 // HistoryOutcome is how a past render ended.

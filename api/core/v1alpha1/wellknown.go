@@ -13,6 +13,10 @@ const (
 	// source. convoy-apiserver sets it on every write; a user's own value is overwritten.
 	LabelShard = "convoy.kumodo.io/shard"
 
+	// LabelInventoryOf is on the further pages of an inventory and names the Release, unless its
+	// name is too long for a label. spec.releaseRef.name, a field selector, always has it.
+	LabelInventoryOf = "convoy.kumodo.io/inventory-of"
+
 	// LabelOwner is set on every object that convoy applies. Its value is OwnerLabelValue
 	// of the owning Release, so that what convoy manages in a target cluster can be
 	// selected with one LIST or WATCH per kind.
@@ -21,6 +25,11 @@ const (
 	// AnnotationRelease is set on every object that convoy applies. Its value is
 	// ReleaseAnnotationValue of the owning Release.
 	AnnotationRelease = "convoy.kumodo.io/release"
+
+	// AnnotationClaimedBy on an object of a target cluster names a Release, as AnnotationRelease
+	// does, that declares the object too and is given it when the Release that owns it has it
+	// no more. convoy sets it and takes it off.
+	AnnotationClaimedBy = "convoy.kumodo.io/claimed-by"
 
 	// AnnotationSyncRequestedAt on a Release asks for a sync; RFC3339Nano, set by POST …/sync.
 	AnnotationSyncRequestedAt = "convoy.kumodo.io/sync-requested-at"

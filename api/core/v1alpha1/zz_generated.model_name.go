@@ -343,6 +343,11 @@ func (in RetrySpec) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RollbackStatus) OpenAPIModelName() string {
+	return "io.kumodo.convoy.core.v1alpha1.RollbackStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in SecretKeyReference) OpenAPIModelName() string {
 	return "io.kumodo.convoy.core.v1alpha1.SecretKeyReference"
 }

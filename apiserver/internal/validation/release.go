@@ -71,9 +71,6 @@ func ReleaseWarnings(r *corev1alpha1.Release) []string {
 	if sync.Prune != nil && !*sync.Prune && sync.Mode == corev1alpha1.SyncModeAutomatic {
 		warnings = append(warnings, "spec.sync.prune: objects that leave the source stay in the cluster")
 	}
-	if sync.OnFailure == corev1alpha1.OnFailureRollback {
-		warnings = append(warnings, "spec.sync.onFailure: rollback is not built yet and has no effect")
-	}
 	if render := r.Spec.Render; render != nil && render.Helm != nil && len(render.Helm.ValuesFrom) > 0 &&
 		r.Spec.Source.Helm == nil && render.Type != corev1alpha1.RenderHelm {
 		warnings = append(warnings, "spec.render.helm.valuesFrom: counts only if the content is a chart; spec.render.type: helm makes sure of it")

@@ -202,6 +202,12 @@ func TestHelmRegistry(t *testing.T) {
 		{name: "registry with a tag", given: sourcev1alpha1.HelmRegistrySpec{URL: "oci://example.com/charts:1"}, want: []string{"spec.url: FieldValueInvalid"}},
 		{name: "file", given: sourcev1alpha1.HelmRegistrySpec{URL: "file:///charts"}, want: []string{"spec.url: FieldValueInvalid"}},
 		{name: "password", given: sourcev1alpha1.HelmRegistrySpec{URL: "https://a:" + secret + "@example.com"}, want: []string{"spec.url: FieldValueInvalid"}},
+		{name: "signatures", given: sourcev1alpha1.HelmRegistrySpec{URL: "https://example.com", Verify: &sourcev1alpha1.HelmVerification{Provider: "gpg", SecretRef: *ref("keys")}}},
+		{
+			name:  "signatures of another kind",
+			given: sourcev1alpha1.HelmRegistrySpec{URL: "https://example.com", Verify: &sourcev1alpha1.HelmVerification{Provider: "cosign"}},
+			want:  []string{"spec.verify.provider: FieldValueNotSupported", "spec.verify.secretRef.name: FieldValueRequired"},
+		},
 		{
 			name:  "everything at once",
 			given: sourcev1alpha1.HelmRegistrySpec{SecretRef: ref(""), CASecretRef: ref(""), Interval: lasting(-1), Timeout: lasting(1)},
@@ -461,7 +467,7 @@ func TestWarnings(t *testing.T) {
 				Render: &corev1alpha1.RenderSpec{Type: corev1alpha1.RenderAuto, Helm: &corev1alpha1.HelmRender{ValuesFrom: []corev1alpha1.ValuesReference{{Name: "v"}}}},
 				Sync:   corev1alpha1.SyncSpec{OnFailure: corev1alpha1.OnFailureRollback},
 			}}),
-			[]string{"spec.render.helm.valuesFrom:", "spec.sync.onFailure:"},
+			[]string{"spec.render.helm.valuesFrom:"},
 		},
 		{
 			"values of a chart",

@@ -48,6 +48,9 @@ type Options struct {
 	// and the care for namespaces and definitions that still hold objects of the Release is
 	// lost.
 	Inventory []corev1alpha1.InventoryEntry
+	// Others tells of the other Releases of the installation; nil: nothing is known of them,
+	// and no object changes hands.
+	Others Others
 	// Concurrency bounds how many objects are under way at the same time; 0 means 8.
 	Concurrency int
 	// Force replaces objects whose immutable fields changed, whatever spec.sync.replace says.

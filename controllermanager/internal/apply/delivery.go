@@ -72,7 +72,7 @@ func (d *delivery) send(ctx context.Context) (*unstructured.Unstructured, Action
 		if !exists(err) {
 			return live, Created, err
 		}
-	case d.known.Digest != d.digest && len(d.ignored) == 0:
+	case d.known.Digest != "" && d.known.Digest != d.digest && len(d.ignored) == 0:
 		live, err := d.patch(ctx, d.desired, precondition{uid: d.known.UID})
 		if !outdated(err) {
 			return d.settle(ctx, live, Configured, err)
@@ -95,7 +95,9 @@ func (d *delivery) sendRead(ctx context.Context) (*unstructured.Unstructured, Ac
 		if err != nil {
 			return nil, "", err
 		}
-		if err := d.free(live); err != nil {
+		if err := d.free(ctx, live); outdated(err) {
+			continue
+		} else if err != nil {
 			return nil, "", err
 		}
 		applied, err := d.adopt(ctx, live)
@@ -111,18 +113,35 @@ func (d *delivery) sendRead(ctx context.Context) (*unstructured.Unstructured, Ac
 	return nil, "", &WaitingError{For: "the object to be left alone for a moment: it changed whenever it was about to be applied"}
 }
 
-// free tells whether this Release may write to the object.
-func (d *delivery) free(live *unstructured.Unstructured) error {
-	if owner := live.GetAnnotations()[corev1alpha1.AnnotationRelease]; owner != "" && owner != d.owner {
-		return &OwnershipError{Owner: owner, Installation: d.options.Installation}
+// free tells whether this Release may write to the object. One that another Release has is
+// claimed; the error is outdated when it changed meanwhile.
+func (d *delivery) free(ctx context.Context, live *unstructured.Unstructured) error {
+	owner := live.GetAnnotations()[corev1alpha1.AnnotationRelease]
+	if owner == "" || owner == d.owner {
+		return terminating(live)
 	}
-	return terminating(live)
+	free, err := d.givenUp(ctx, owner)
+	if err != nil {
+		return err
+	}
+	if free {
+		return terminating(live)
+	}
+	claimed, err := d.claim(ctx, live)
+	if err != nil {
+		return err
+	}
+	return &OwnershipError{Owner: owner, Installation: d.options.Installation, Claimed: claimed}
 }
 
 // adopt applies over an object that was read, under the state that was read.
 func (d *delivery) adopt(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if d.owns(live) {
 		return d.patch(ctx, withIgnored(d.desired, live, d.ignored), at(live))
+	}
+	live, err := d.unclaim(ctx, d.client, live)
+	if err != nil {
+		return nil, err
 	}
 	migrated, err := d.migrate(ctx, live)
 	if err != nil {

@@ -17,20 +17,21 @@
 //     with a conflict when the object exists, whoever made it in the meantime. Only then is
 //     the object read; if it is free, or marked as this Release's already, it is applied
 //     under the UID and resourceVersion that were read.
-//   - Applied before, and its digest changed: one request under the UID of the inventory,
-//     and no read. The server refuses it when the object was deleted or replaced, and what
+//   - Applied before, and its digest changed from another that is known: one request under the
+//     UID of the inventory, and no read. The server refuses it when the object was deleted or replaced, and what
 //     follows is the read of the first case.
-//   - Applied before with the same digest, so sent only because a sync was requested: read
-//     first. The request is most likely to change nothing, and the read both tells that
+//   - Applied before with the same digest, so sent only because a sync was requested, or with
+//     none, left by an apply or a removal that did not come to its end: read first. The request is most likely to change nothing, and the read both tells that
 //     (the resourceVersion stays) and notices that another Release owns the object now.
 //
 // An object belongs to the Release that its annotation convoy.kumodo.io/release names. No
-// Release takes one that is marked as another's: that is an *OwnershipError. Marks are
-// taken off only by their owner, so an object that the inventory knows by its UID cannot
-// become another Release's without this one having given it up, other than by hand or by
-// restoring an old state of convoy. In these two cases the second form above, which does
-// not look, would take the object over once; the next requested sync of the other Release
-// then reports the conflict instead of fighting.
+// Release takes one that is marked as another's and that the other means to keep: that is an
+// *OwnershipError, and the object is claimed (handover.go). One that the other is about to have
+// no more is taken over. An apply of the other that had begun before, in the second form above,
+// which does not look, may then take it back once; so may one after a change by hand or an old
+// state of convoy that was restored. When the other removes it, the object goes to the Release in
+// whose inventory it is by its UID; otherwise the next requested sync reports the conflict
+// instead of fighting.
 //
 // On adoption, the fields that kubectl wrote are handed to convoy (see kubectlManagers),
 // so that those that the source does not have really go.
@@ -51,5 +52,6 @@
 //
 // An object is deleted only when its live metadata, read just before, has the UID of the
 // inventory and the mark of this Release, and the deletion carries UID and resourceVersion
-// as preconditions. It counts as gone only when a read says so.
+// as preconditions. It counts as gone only when a read says so. One that another Release
+// claims gets that one's marks instead.
 package apply

@@ -23,11 +23,18 @@ type OwnershipError struct {
 	Owner string
 	// Installation is that of the Release that was to be applied.
 	Installation string
+	// Claimed: the object says that this Release waits for it, and is given to it when the
+	// other one has it no more.
+	Claimed bool
 }
 
 func (e *OwnershipError) Error() string {
+	owner := render.OwnerName(e.Owner, e.Installation)
+	if e.Claimed {
+		return fmt.Sprintf("belongs to %s, which hands it over as soon as it has it no more: take it out of one of the two Releases", owner)
+	}
 	return fmt.Sprintf("belongs to %s: take it out of one of the two Releases; one that is deleted with deletionPolicy orphan gives its objects up",
-		render.OwnerName(e.Owner, e.Installation))
+		owner)
 }
 
 // FieldConflict is a field that another manager owns.

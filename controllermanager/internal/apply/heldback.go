@@ -19,16 +19,29 @@ import (
 func (a *Applier) heldBack(ctx context.Context, client dynamic.ResourceInterface, live *unstructured.Unstructured) (result PruneResult, held bool, err error) {
 	switch groupKind(live) {
 	case namespaceKind:
-		result, held = a.namespaceHeldBack(live)
+		result, held, err = a.namespaceHeldBack(ctx, client, live)
 	case definitionKind:
 		result, held, err = a.definitionHeldBack(ctx, client, live)
 	}
 	return result, held, err
 }
 
-func (a *Applier) namespaceHeldBack(namespace *unstructured.Unstructured) (PruneResult, bool) {
+// namespaceHeldBack makes a namespace wait for the objects of this Release in it, and keeps
+// it while another Release has some: they would go with it.
+func (a *Applier) namespaceHeldBack(ctx context.Context, client dynamic.ResourceInterface, namespace *unstructured.Unstructured) (PruneResult, bool, error) {
 	inside := a.find(func(e corev1alpha1.InventoryEntry) bool { return e.Namespace == namespace.GetName() })
-	return waitsFor(inside, "objects of this Release are in it")
+	if result, held := waitsFor(inside, "objects of this Release are in it"); held {
+		return result, true, nil
+	}
+	if a.options.Others == nil {
+		return PruneResult{}, false, nil
+	}
+	other, key, ok := a.options.Others.Inside(namespace.GetName())
+	if !ok {
+		return PruneResult{}, false, nil
+	}
+	result, err := a.keep(ctx, client, namespace, fmt.Sprintf("kept, because objects of Release %s are in it, such as %s", other, describe(key)))
+	return result, true, err
 }
 
 // definitionHeldBack keeps a definition while custom resources exist that this Release

@@ -35,6 +35,8 @@ type PruneResult struct {
 	// Kept: the object exists and stays, without marks of this Release: it is protected, or
 	// it is not, or no longer, this Release's.
 	Kept bool
+	// Heir is the Release that the object belongs to now; with Kept.
+	Heir types.NamespacedName
 	// Message says for people, without naming the object, why it is kept, or what the
 	// removal waits for. Empty when it is simply gone.
 	Message string
@@ -50,14 +52,15 @@ func (r PruneResult) Done() bool { return r.Err == nil && (r.Gone || r.Kept) }
 // same time: the order is the caller's, see inventory.Waves. Nothing is waited for: the
 // result of an object that takes time to go is not Done, and the next call looks again.
 //
-// A namespace is not deleted while the inventory has other objects in it, nor a
-// CustomResourceDefinition while there are custom resources of its kind. Where an object
+// An object that another Release claims is given to it instead. A namespace is not deleted
+// while the inventory has other objects in it, nor a CustomResourceDefinition while there are custom resources of its kind. Where an object
 // is kept, a namespace of this Release is kept too, for good: it gets the annotation
 // convoy.kumodo.io/prune: disabled.
 func (a *Applier) Prune(ctx context.Context, entries []corev1alpha1.InventoryEntry) []PruneResult {
 	return a.remove(ctx, entries, func(ctx context.Context, e corev1alpha1.InventoryEntry) (PruneResult, error) {
 		result, err := a.removeRead(ctx, e, a.prune)
-		if err == nil && result.Kept {
+		// An heir next door keeps the namespace by itself, as long as it has the object.
+		if err == nil && result.Kept && result.Heir.Namespace != a.options.Release.Namespace {
 			err = a.protectNamespace(ctx, e.Namespace)
 		}
 		return result, err
@@ -143,7 +146,12 @@ func (a *Applier) servedResource(ctx context.Context, key corev1alpha1.ObjectKey
 
 func (a *Applier) removeLive(ctx context.Context, client dynamic.ResourceInterface, e corev1alpha1.InventoryEntry, live *unstructured.Unstructured, decide decider) (PruneResult, error) {
 	if why := a.notOurs(e, live); why != "" {
-		return PruneResult{Kept: true, Message: why}, nil
+		_, err := a.unclaim(ctx, client, live)
+		if absent(err) {
+			return PruneResult{Gone: true}, nil
+		}
+		heir, _ := a.neighbour(live.GetAnnotations()[corev1alpha1.AnnotationRelease])
+		return PruneResult{Kept: err == nil, Heir: heir, Message: why}, err
 	}
 	if other, ok := a.renamed(e, live); ok {
 		return PruneResult{Gone: true, Message: "is " + describe(other.ObjectKey) + " by now, which stays"}, nil
@@ -186,6 +194,9 @@ func (a *Applier) renamed(e corev1alpha1.InventoryEntry, live *unstructured.Unst
 func (a *Applier) prune(ctx context.Context, client dynamic.ResourceInterface, e corev1alpha1.InventoryEntry, live *unstructured.Unstructured) (PruneResult, error) {
 	if live.GetDeletionTimestamp() != nil {
 		return PruneResult{Message: beingDeleted(live)}, nil
+	}
+	if heir, ok, err := a.heir(ctx, e, live); ok || err != nil {
+		return a.handOver(ctx, client, live, heir, err)
 	}
 	if why := kept(live); why != "" {
 		return a.keep(ctx, client, live, why)
@@ -234,7 +245,7 @@ func (a *Applier) keep(ctx context.Context, client dynamic.ResourceInterface, li
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"resourceVersion": live.GetResourceVersion(),
 		"labels":          map[string]any{corev1alpha1.LabelOwner: nil},
-		"annotations":     map[string]any{corev1alpha1.AnnotationRelease: nil},
+		"annotations":     map[string]any{corev1alpha1.AnnotationRelease: nil, corev1alpha1.AnnotationClaimedBy: nil},
 	}})
 	if err != nil {
 		return PruneResult{}, fmt.Errorf("encoding the removal of marks: %w", err)

@@ -29,6 +29,7 @@ import (
 	"kumodo.io/convoy/controllermanager/internal/retention"
 	"kumodo.io/convoy/controllermanager/internal/sources"
 	"kumodo.io/convoy/fetch"
+	fetchmetrics "kumodo.io/convoy/fetch/metrics"
 	"kumodo.io/convoy/internal/controller/base"
 	"kumodo.io/convoy/internal/process"
 	"kumodo.io/convoy/internal/references"
@@ -77,6 +78,7 @@ func (m *Manager) build() error {
 		CacheBytes: c.options.Fetch.CacheBytes, MaxConcurrent: c.options.Fetch.Concurrency,
 	})
 	return errors.Join(
+		c.registry.Register(fetchmetrics.NewCollector(coordinator)),
 		m.buildClusters(connections),
 		m.buildSources(coordinator),
 		m.buildReleases(reader, connections, coordinator),

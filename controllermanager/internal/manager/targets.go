@@ -40,11 +40,10 @@ func (p prober) Probe(ctx context.Context, target *corev1alpha1.Cluster) (cluste
 }
 
 // newApplier gives what makes the applier of a pass.
-func newApplier(installation string, concurrency int) func(release.Target, *corev1alpha1.Release, []corev1alpha1.InventoryEntry, bool) release.Applier {
-	return func(target release.Target, r *corev1alpha1.Release, entries []corev1alpha1.InventoryEntry, force bool) release.Applier {
-		return apply.New(target, apply.Options{
-			Installation: installation, Release: r, Inventory: entries, Concurrency: concurrency, Force: force,
-		})
+func newApplier(installation string, concurrency int) release.NewApplier {
+	return func(target release.Target, options apply.Options) release.Applier {
+		options.Installation, options.Concurrency = installation, concurrency
+		return apply.New(target, options)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	extv1alpha1 "kumodo.io/convoy/api/extensions/v1alpha1"
 	"kumodo.io/convoy/internal/controller/base"
 	"kumodo.io/convoy/internal/shard"
+	"kumodo.io/convoy/observer/internal/observer"
 )
 
 func nameOf(object metav1.Object) types.NamespacedName {
@@ -34,7 +35,7 @@ func (m *Manager) addHandlers() error {
 		Changed: releaseChanged,
 	}
 	inventories := base.Events[*corev1alpha1.ReleaseInventory, types.NamespacedName]{
-		Keys: base.Single(func(i *corev1alpha1.ReleaseInventory) types.NamespacedName { return nameOf(i) }),
+		Keys: base.Single(observer.ReleaseOf),
 		Changed: func(old, current *corev1alpha1.ReleaseInventory) bool {
 			return old.UID != current.UID || old.Generation != current.Generation
 		},

@@ -16,6 +16,7 @@ import (
 	informers "kumodo.io/convoy/client/informers/externalversions"
 	"kumodo.io/convoy/clusterconn"
 	"kumodo.io/convoy/fetch"
+	fetchmetrics "kumodo.io/convoy/fetch/metrics"
 	"kumodo.io/convoy/internal/certificate"
 	"kumodo.io/convoy/internal/controller/base"
 	"kumodo.io/convoy/internal/process"
@@ -69,11 +70,13 @@ func (c *CompletedConfig) New(ctx context.Context) (*Manager, error) {
 	if m.listener, err = secure(ctx, c.options.Serving, own); err != nil {
 		return nil, err
 	}
-	m.build(ctx)
+	if err := m.build(ctx); err != nil {
+		return nil, err
+	}
 	return m, m.addHandlers()
 }
 
-func (m *Manager) build(ctx context.Context) {
+func (m *Manager) build(ctx context.Context) error {
 	c := m.config
 	reader := &references.Reader{Client: c.kube}
 	core := m.informers.Core().V1alpha1()
@@ -103,6 +106,7 @@ func (m *Manager) build(ctx context.Context) {
 	m.ruleQueue = base.New(base.Options[types.NamespacedName]{
 		Name: "ruleset", Workers: 1, Reconciler: sets, KeyLog: keyLog("HealthRuleSet"), Registerer: c.registry,
 	})
+	return c.registry.Register(fetchmetrics.NewCollector(coordinator))
 }
 
 // queue are the options of a loop over Releases.

@@ -32,12 +32,12 @@ type findings struct {
 }
 
 // compare compares every object and remembers which are clean.
-func (c *Controller) compare(ctx context.Context, release *corev1alpha1.Release, inventory *corev1alpha1.ReleaseInventory,
+func (c *Controller) compare(ctx context.Context, release *corev1alpha1.Release, inventory Pages,
 	want *desired.Desired, t *Target, m *memory,
 ) findings {
 	comparer := &compare.Comparer{Target: t, Installation: c.Installation, Release: release}
 	digests := map[corev1alpha1.ObjectKey]string{}
-	for _, entry := range inventory.Spec.Entries {
+	for _, entry := range inventory.Entries() {
 		digests[identity(entry.ObjectKey)] = entry.Digest
 	}
 	found := findings{}

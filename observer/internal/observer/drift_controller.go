@@ -64,7 +64,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (b
 	if err != nil {
 		return later, c.report(ctx, release, m, metav1.ConditionUnknown, targetReason(err), err.Error())
 	}
-	inventory, err := c.Inventories.ReleaseInventories(key.Namespace).Get(key.Name)
+	inventory, err := c.Inventory(key)
 	if apierrors.IsNotFound(err) {
 		return later, nil // an event comes when there is one
 	}
@@ -151,7 +151,7 @@ func (c *Controller) allClean(ctx context.Context, release *corev1alpha1.Release
 }
 
 // look compares the objects with what was applied and says what came of it.
-func (c *Controller) look(ctx context.Context, release *corev1alpha1.Release, inventory *corev1alpha1.ReleaseInventory, t *Target, m *memory) (base.Result, error) {
+func (c *Controller) look(ctx context.Context, release *corev1alpha1.Release, inventory Pages, t *Target, m *memory) (base.Result, error) {
 	pass, cancel := context.WithTimeout(ctx, passTimeout)
 	defer cancel()
 	later := base.Result{RequeueAfter: c.Resync}
@@ -183,15 +183,20 @@ func (c *Controller) look(ctx context.Context, release *corev1alpha1.Release, in
 // were compared by. If not, an apply has begun since, and what differs may be its work:
 // the digest is taken off before an object is applied, so that no order of events can hide
 // an apply from a read that comes after the difference was seen.
-func (c *Controller) sameInventory(ctx context.Context, inventory *corev1alpha1.ReleaseInventory) (bool, error) {
-	now, err := c.Client.CoreV1alpha1().ReleaseInventories(inventory.Namespace).Get(ctx, inventory.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return false, nil
+func (c *Controller) sameInventory(ctx context.Context, inventory Pages) (bool, error) {
+	for _, page := range inventory {
+		now, err := c.Client.CoreV1alpha1().ReleaseInventories(page.Namespace).Get(ctx, page.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if now.UID != page.UID || now.Generation != page.Generation {
+			return false, nil
+		}
 	}
-	if err != nil {
-		return false, err
-	}
-	return now.UID == inventory.UID && now.Generation == inventory.Generation, nil
+	return true, nil
 }
 
 // correct asks for a sync.

@@ -98,7 +98,7 @@ func onlyReported(release *corev1alpha1.Release, cluster *corev1alpha1.Cluster) 
 		return requested
 	case release.Spec.Sync.Mode == corev1alpha1.SyncModeManual:
 		return "a sync corrects it"
-	case applied.Reason != corev1alpha1.ReasonApplied || applied.ObservedGeneration != release.Generation:
+	case applied.Reason != corev1alpha1.ReasonApplied && applied.Reason != corev1alpha1.ReasonRolledBack || applied.ObservedGeneration != release.Generation:
 		return "it is corrected with the next sync, which is yet to come (" + applied.Reason + ")"
 	}
 	return ""

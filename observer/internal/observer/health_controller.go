@@ -27,13 +27,13 @@ type HealthController struct {
 	Resync time.Duration
 
 	mu    sync.Mutex
-	known map[types.NamespacedName]judged
+	known map[types.NamespacedName]map[string]judged // by Release and page
 }
 
 // Reconcile judges one Release. What did not change since it was last judged costs no
 // request.
 func (c *HealthController) Reconcile(ctx context.Context, key types.NamespacedName) (base.Result, error) {
-	release, inventory, err := c.find(key)
+	release, pages, err := c.find(key)
 	if apierrors.IsNotFound(err) {
 		c.Forget(key)
 		return base.Result{}, nil
@@ -43,48 +43,60 @@ func (c *HealthController) Reconcile(ctx context.Context, key types.NamespacedNa
 	}
 	t, err := c.reach(ctx, release)
 	if err != nil {
-		return base.Result{RequeueAfter: c.Resync}, c.write(ctx, inventory, unreachable(inventory, err))
+		var errs []error
+		for _, page := range pages {
+			errs = append(errs, c.write(ctx, page, unreachable(page, err)))
+		}
+		return base.Result{RequeueAfter: c.Resync}, errors.Join(errs...)
 	}
 	reader := &compare.Comparer{Target: t, Installation: c.Installation, Release: release}
-	now := c.look(ctx, release, inventory, t, reader)
+	next := c.Resync
+	var errs []error
+	for i, now := range c.look(ctx, release, pages, t, reader) {
+		errs = append(errs, c.write(ctx, pages[i], now.results))
+		next = min(next, now.next(c.Resync))
+	}
 	// The hooks are followed though the status could not be written, and the reverse.
-	err = errors.Join(c.write(ctx, inventory, now.results), c.followHooks(ctx, release, reader))
-	return base.Result{RequeueAfter: now.next(c.Resync)}, err
+	errs = append(errs, c.followHooks(ctx, release, reader))
+	return base.Result{RequeueAfter: next}, errors.Join(errs...)
 }
 
 // find gives the Release and its inventory; the error is NotFound when either is absent.
-func (c *HealthController) find(key types.NamespacedName) (*corev1alpha1.Release, *corev1alpha1.ReleaseInventory, error) {
+func (c *HealthController) find(key types.NamespacedName) (*corev1alpha1.Release, Pages, error) {
 	release, err := c.Releases.Releases(key.Namespace).Get(key.Name)
 	if err != nil {
 		return nil, nil, err
 	}
-	inventory, err := c.Inventories.ReleaseInventories(key.Namespace).Get(key.Name)
-	return release, inventory, err
+	pages, err := c.Inventory(key)
+	return release, pages, err
 }
 
-// look judges every entry, and sees to it that changes of their objects are noticed.
-func (c *HealthController) look(ctx context.Context, release *corev1alpha1.Release, inventory *corev1alpha1.ReleaseInventory,
-	t *Target, reader *compare.Comparer,
-) judged {
+// look judges every entry, page by page, and sees to it that changes of their objects are
+// noticed.
+func (c *HealthController) look(ctx context.Context, release *corev1alpha1.Release, pages Pages, t *Target, reader *compare.Comparer) []judged {
 	ctx, cancel := context.WithTimeout(ctx, passTimeout)
 	defer cancel()
-	now := c.judge(ctx, release, inventory, t, reader)
+	results, now := make([]judged, len(pages)), map[string]judged{}
+	for i, page := range pages {
+		results[i] = c.judge(ctx, release, page, t, reader)
+		now[page.Name] = results[i]
+	}
 	c.mu.Lock()
 	if c.known == nil {
-		c.known = map[types.NamespacedName]judged{}
+		c.known = map[types.NamespacedName]map[string]judged{}
 	}
 	c.known[nameOf(release)] = now
 	c.mu.Unlock()
 	// After the judgement, which may have found kinds that were not known before. What
 	// happens between the reads and the watch is told when the watch has caught up.
-	c.track(ctx, release, inventory, t)
-	return now
+	c.track(ctx, release, pages.Entries(), t)
+	return results
 }
 
-func (c *HealthController) remembered(key types.NamespacedName) judged {
+func (c *HealthController) remembered(release types.NamespacedName, page string) judged {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.known[key]
+	return c.known[release][page]
 }
 
 // Forget drops what is remembered of a Release that is gone, or is another process's, and

@@ -37,10 +37,13 @@ func (c *HealthController) write(ctx context.Context, inventory *corev1alpha1.Re
 
 func statusOf(inventory *corev1alpha1.ReleaseInventory, results []judgement, now metav1.Time) corev1alpha1.ReleaseInventoryStatus {
 	status := corev1alpha1.ReleaseInventoryStatus{ObservedGeneration: inventory.Generation, Summary: &corev1alpha1.HealthSummary{}}
-	before := healthOf(inventory)
+	before, room := healthOf(inventory), roomForMessages
 	for i, entry := range inventory.Spec.Entries {
 		one := corev1alpha1.ObjectHealth{
 			ObjectKey: entry.ObjectKey, Status: results[i].Status, Message: clip(results[i].Message), Since: &now,
+		}
+		if room -= len(one.Message); room < 0 {
+			one.Message = "" // the first ones tell what is wrong
 		}
 		if old, ok := before[identity(entry.ObjectKey)]; ok && old.Status == one.Status && old.Since != nil {
 			one.Since = old.Since
@@ -62,8 +65,13 @@ func healthOf(inventory *corev1alpha1.ReleaseInventory) map[corev1alpha1.ObjectK
 	return known
 }
 
-// messageLimit bounds a message in the inventory, of which thousands share one object.
-const messageLimit = 512
+const (
+	// messageLimit bounds a message in the inventory, of which thousands share one object.
+	messageLimit = 512
+	// roomForMessages is what the entries of a page and their health leave of what etcd takes for
+	// one object.
+	roomForMessages = 256 << 10
+)
 
 func clip(message string) string { return shortenTo(message, messageLimit) }
 
@@ -91,7 +99,7 @@ func summarize(summary *corev1alpha1.HealthSummary, status corev1alpha1.HealthSt
 // answer or does not accept the credentials.
 func (c *HealthController) Report(ctx context.Context, release *corev1alpha1.Release) (*corev1alpha1.ReleaseHealth, error) {
 	report := &corev1alpha1.ReleaseHealth{Status: corev1alpha1.HealthUnknown, Objects: []corev1alpha1.ObjectHealthDetail{}}
-	inventory, err := c.Inventories.ReleaseInventories(release.Namespace).Get(release.Name)
+	pages, err := c.Inventory(nameOf(release))
 	if apierrors.IsNotFound(err) {
 		if report.Summary.Missing = unlisted(release, nil); report.Summary.Missing > 0 {
 			report.Status = corev1alpha1.HealthMissing
@@ -107,18 +115,20 @@ func (c *HealthController) Report(ctx context.Context, release *corev1alpha1.Rel
 	}
 	reader := &compare.Comparer{Target: t, Installation: c.Installation, Release: release}
 	var counted []corev1alpha1.HealthStatus
-	before := healthOf(inventory)
-	for _, result := range c.judge(ctx, release, inventory, t, reader).results {
-		if ofTarget(result.err) {
-			return nil, result.err
+	for _, page := range pages {
+		before := healthOf(page)
+		for _, result := range c.judge(ctx, release, page, t, reader).results {
+			if ofTarget(result.err) {
+				return nil, result.err
+			}
+			if counts(release, result.entry) {
+				counted = append(counted, result.Status)
+				summarize(&report.Summary, result.Status)
+			}
+			report.Objects = append(report.Objects, detailOf(result, before[identity(result.entry.ObjectKey)]))
 		}
-		if counts(release, result.entry) {
-			counted = append(counted, result.Status)
-			summarize(&report.Summary, result.Status)
-		}
-		report.Objects = append(report.Objects, detailOf(result, before[identity(result.entry.ObjectKey)]))
 	}
-	for range unlisted(release, inventory.Spec.Entries) {
+	for range unlisted(release, pages.Entries()) {
 		counted = append(counted, corev1alpha1.HealthMissing)
 		summarize(&report.Summary, corev1alpha1.HealthMissing)
 	}

@@ -150,17 +150,17 @@ func unusable(cluster *corev1alpha1.Cluster, release *corev1alpha1.Release) erro
 	return &unusableError{reason: ready.Reason, message: prefix + strings.TrimPrefix(ready.Message, prefix)}
 }
 
-// track has the kinds of the inventory's entries watched, and no others for the Release's
+// track has the kinds of entries watched, and no others for the Release's
 // sake, with the cluster's own identity: the watch spans all namespaces, which a Release's
 // identity may not. Kinds that are not served are left out.
-func (h *Host) track(ctx context.Context, release *corev1alpha1.Release, inventory *corev1alpha1.ReleaseInventory, t *Target) {
+func (h *Host) track(ctx context.Context, release *corev1alpha1.Release, entries []corev1alpha1.InventoryEntry, t *Target) {
 	connection, err := h.Connector.Connect(ctx, t.Cluster)
 	if err != nil {
 		return
 	}
 	seen := map[schema.GroupVersionKind]bool{}
 	var resources []schema.GroupVersionResource
-	for _, entry := range inventory.Spec.Entries {
+	for _, entry := range entries {
 		gvk := kindOf(entry.ObjectKey)
 		if seen[gvk] {
 			continue

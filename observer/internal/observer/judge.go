@@ -48,7 +48,7 @@ type judged struct {
 func (c *HealthController) judge(ctx context.Context, release *corev1alpha1.Release, inventory *corev1alpha1.ReleaseInventory,
 	t *Target, reader *compare.Comparer,
 ) judged {
-	before := c.remembered(nameOf(release))
+	before := c.remembered(nameOf(release), inventory.Name)
 	if before.inventory != inventory.UID || before.generation > inventory.Generation || before.generation < inventory.Generation-1 {
 		before.byIdentity = nil
 	}

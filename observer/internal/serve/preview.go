@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/clusterconn"
@@ -160,7 +161,7 @@ func previewOf(object plannedObject, outcome compare.Outcome) (corev1alpha1.Obje
 
 // deletions are the objects of the inventory that left the render, last stage first.
 func (s *Server) deletions(release *corev1alpha1.Release, want *desired.Desired) ([]corev1alpha1.ObjectPreview, error) {
-	inventory, err := s.Host.Inventories.ReleaseInventories(release.Namespace).Get(release.Name)
+	inventory, err := s.Host.Inventory(types.NamespacedName{Namespace: release.Namespace, Name: release.Name})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -175,7 +176,7 @@ func (s *Server) deletions(release *corev1alpha1.Release, want *desired.Desired)
 		wanted[unversioned(hook.Object.Key())] = true
 	}
 	var result []corev1alpha1.ObjectPreview
-	for _, entry := range slices.Backward(inventory.Spec.Entries) {
+	for _, entry := range slices.Backward(inventory.Entries()) {
 		if !wanted[unversioned(entry.ObjectKey)] && entry.Hook == "" {
 			result = append(result, deletion(release, want, entry))
 		}

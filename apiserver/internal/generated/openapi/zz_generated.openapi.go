@@ -143,6 +143,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.RenderSpec{}.OpenAPIModelName():                        schema_convoy_api_core_v1alpha1_RenderSpec(ref),
 		v1alpha1.RenderStatus{}.OpenAPIModelName():                      schema_convoy_api_core_v1alpha1_RenderStatus(ref),
 		v1alpha1.RetrySpec{}.OpenAPIModelName():                         schema_convoy_api_core_v1alpha1_RetrySpec(ref),
+		v1alpha1.RollbackStatus{}.OpenAPIModelName():                    schema_convoy_api_core_v1alpha1_RollbackStatus(ref),
 		v1alpha1.SecretKeyReference{}.OpenAPIModelName():                schema_convoy_api_core_v1alpha1_SecretKeyReference(ref),
 		v1alpha1.ServiceAccountReference{}.OpenAPIModelName():           schema_convoy_api_core_v1alpha1_ServiceAccountReference(ref),
 		v1alpha1.SourceStatus{}.OpenAPIModelName():                      schema_convoy_api_core_v1alpha1_SourceStatus(ref),
@@ -167,6 +168,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		sourcev1alpha1.HelmRegistryList{}.OpenAPIModelName():            schema_convoy_api_source_v1alpha1_HelmRegistryList(ref),
 		sourcev1alpha1.HelmRegistrySpec{}.OpenAPIModelName():            schema_convoy_api_source_v1alpha1_HelmRegistrySpec(ref),
 		sourcev1alpha1.HelmRegistryStatus{}.OpenAPIModelName():          schema_convoy_api_source_v1alpha1_HelmRegistryStatus(ref),
+		sourcev1alpha1.HelmVerification{}.OpenAPIModelName():            schema_convoy_api_source_v1alpha1_HelmVerification(ref),
 		sourcev1alpha1.OCIRegistry{}.OpenAPIModelName():                 schema_convoy_api_source_v1alpha1_OCIRegistry(ref),
 		sourcev1alpha1.OCIRegistryList{}.OpenAPIModelName():             schema_convoy_api_source_v1alpha1_OCIRegistryList(ref),
 		sourcev1alpha1.OCIRegistrySpec{}.OpenAPIModelName():             schema_convoy_api_source_v1alpha1_OCIRegistrySpec(ref),
@@ -6224,6 +6226,12 @@ func schema_convoy_api_core_v1alpha1_ReleaseStatus(ref common.ReferenceCallback)
 							Ref:         ref(v1alpha1.SyncStatus{}.OpenAPIModelName()),
 						},
 					},
+					"rollback": {
+						SchemaProps: spec.SchemaProps{
+							Description: "rollback is there while the Release is held at an earlier render, because a newer one failed and spec.sync.onFailure is rollback.",
+							Ref:         ref(v1alpha1.RollbackStatus{}.OpenAPIModelName()),
+						},
+					},
 					"lifecycle": {
 						SchemaProps: spec.SchemaProps{
 							Description: "lifecycle tells of hooks and gates.",
@@ -6252,7 +6260,7 @@ func schema_convoy_api_core_v1alpha1_ReleaseStatus(ref common.ReferenceCallback)
 			},
 		},
 		Dependencies: []string{
-			v1.Condition{}.OpenAPIModelName(), v1alpha1.AppliedStatus{}.OpenAPIModelName(), v1alpha1.HistoryEntry{}.OpenAPIModelName(), v1alpha1.LifecycleStatus{}.OpenAPIModelName(), v1alpha1.RenderStatus{}.OpenAPIModelName(), v1alpha1.SourceStatus{}.OpenAPIModelName(), v1alpha1.SyncStatus{}.OpenAPIModelName()},
+			v1.Condition{}.OpenAPIModelName(), v1alpha1.AppliedStatus{}.OpenAPIModelName(), v1alpha1.HistoryEntry{}.OpenAPIModelName(), v1alpha1.LifecycleStatus{}.OpenAPIModelName(), v1alpha1.RenderStatus{}.OpenAPIModelName(), v1alpha1.RollbackStatus{}.OpenAPIModelName(), v1alpha1.SourceStatus{}.OpenAPIModelName(), v1alpha1.SyncStatus{}.OpenAPIModelName()},
 	}
 }
 
@@ -6412,6 +6420,72 @@ func schema_convoy_api_core_v1alpha1_RetrySpec(ref common.ReferenceCallback) com
 		},
 		Dependencies: []string{
 			v1.Duration{}.OpenAPIModelName()},
+	}
+}
+
+func schema_convoy_api_core_v1alpha1_RollbackStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RollbackStatus tells of a rollback. It ends when source or spec give another render than the one that failed, or with a forced sync.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"revision": {
+						SchemaProps: spec.SchemaProps{
+							Description: "revision that is applied again; empty when nothing could be rolled back to.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"render": {
+						SchemaProps: spec.SchemaProps{
+							Description: "render is its digest.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"failedRevision": {
+						SchemaProps: spec.SchemaProps{
+							Description: "failedRevision is the revision that failed.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"failed": {
+						SchemaProps: spec.SchemaProps{
+							Description: "failed is the digest of the render that failed.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"failedInputs": {
+						SchemaProps: spec.SchemaProps{
+							Description: "failedInputs is the digest of all that went into it.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"at": {
+						SchemaProps: spec.SchemaProps{
+							Description: "at is when the rollback began.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says why, for people.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"failedRevision", "failed", "at"},
+			},
+		},
+		Dependencies: []string{
+			v1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -6594,7 +6668,7 @@ func schema_convoy_api_core_v1alpha1_SyncSpec(ref common.ReferenceCallback) comm
 					},
 					"onFailure": {
 						SchemaProps: spec.SchemaProps{
-							Description: "onFailure is none (default) or rollback: pin to the last render that became healthy.\n\nPossible enum values:\n - `\"none\"` leaves the failed state and reports it.\n - `\"rollback\"` pins the Release to its last render that became healthy.",
+							Description: "onFailure is none (default) or rollback: apply the last render that became healthy again, until source or spec give another one than the one that failed.\n\nPossible enum values:\n - `\"none\"` leaves the failed state and reports it.\n - `\"rollback\"` applies the last render that became healthy again, until source or spec give another one than the one that failed.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"none", "rollback"},
@@ -7618,6 +7692,12 @@ func schema_convoy_api_source_v1alpha1_HelmRegistrySpec(ref common.ReferenceCall
 							Format:      "",
 						},
 					},
+					"verify": {
+						SchemaProps: spec.SchemaProps{
+							Description: "verify demands signatures of charts.",
+							Ref:         ref(sourcev1alpha1.HelmVerification{}.OpenAPIModelName()),
+						},
+					},
 					"interval": {
 						SchemaProps: spec.SchemaProps{
 							Description: "interval between checks of reachability. Defaults to 10m.",
@@ -7649,7 +7729,7 @@ func schema_convoy_api_source_v1alpha1_HelmRegistrySpec(ref common.ReferenceCall
 			},
 		},
 		Dependencies: []string{
-			v1.Duration{}.OpenAPIModelName(), sourcev1alpha1.SecretReference{}.OpenAPIModelName()},
+			v1.Duration{}.OpenAPIModelName(), sourcev1alpha1.HelmVerification{}.OpenAPIModelName(), sourcev1alpha1.SecretReference{}.OpenAPIModelName()},
 	}
 }
 
@@ -7722,6 +7802,37 @@ func schema_convoy_api_source_v1alpha1_HelmRegistryStatus(ref common.ReferenceCa
 		},
 		Dependencies: []string{
 			v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_convoy_api_source_v1alpha1_HelmVerification(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "HelmVerification demands that the archives of charts are signed in provenance files, as helm package --sign makes them.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"provider": {
+						SchemaProps: spec.SchemaProps{
+							Description: "provider is gpg.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"secretRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "secretRef names a Secret with the OpenPGP public keys that are trusted, under names that end in .asc or .gpg.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(sourcev1alpha1.SecretReference{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"provider", "secretRef"},
+			},
+		},
+		Dependencies: []string{
+			sourcev1alpha1.SecretReference{}.OpenAPIModelName()},
 	}
 }
 

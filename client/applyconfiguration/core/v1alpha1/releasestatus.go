@@ -26,6 +26,9 @@ type ReleaseStatusApplyConfiguration struct {
 	Applied *AppliedStatusApplyConfiguration `json:"applied,omitempty"`
 	// sync tells of requests, attempts and what is waited for.
 	Sync *SyncStatusApplyConfiguration `json:"sync,omitempty"`
+	// rollback is there while the Release is held at an earlier render, because a newer one
+	// failed and spec.sync.onFailure is rollback.
+	Rollback *RollbackStatusApplyConfiguration `json:"rollback,omitempty"`
 	// lifecycle tells of hooks and gates.
 	Lifecycle *LifecycleStatusApplyConfiguration `json:"lifecycle,omitempty"`
 	// history lists past renders, newest first, at most spec.history.limit.
@@ -88,6 +91,14 @@ func (b *ReleaseStatusApplyConfiguration) WithApplied(value *AppliedStatusApplyC
 // If called multiple times, the Sync field is set to the value of the last call.
 func (b *ReleaseStatusApplyConfiguration) WithSync(value *SyncStatusApplyConfiguration) *ReleaseStatusApplyConfiguration {
 	b.Sync = value
+	return b
+}
+
+// WithRollback sets the Rollback field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Rollback field is set to the value of the last call.
+func (b *ReleaseStatusApplyConfiguration) WithRollback(value *RollbackStatusApplyConfiguration) *ReleaseStatusApplyConfiguration {
+	b.Rollback = value
 	return b
 }
 

@@ -35,7 +35,8 @@ type SyncSpecApplyConfiguration struct {
 	Timeout *v1.Duration `json:"timeout,omitempty"`
 	// retry says how a failed sync is tried again.
 	Retry *RetrySpecApplyConfiguration `json:"retry,omitempty"`
-	// onFailure is none (default) or rollback: pin to the last render that became healthy.
+	// onFailure is none (default) or rollback: apply the last render that became healthy again,
+	// until source or spec give another one than the one that failed.
 	OnFailure *corev1alpha1.FailurePolicy `json:"onFailure,omitempty"`
 }
 

@@ -16,6 +16,7 @@ import (
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/clusterconn"
+	"kumodo.io/convoy/controllermanager/internal/apply"
 )
 
 // findCluster finds the Cluster that the Release names, and stops when it is suspended or
@@ -102,7 +103,9 @@ func (c *Controller) open(ctx context.Context, s *scope) error {
 		return err
 	}
 	s.target = target
-	s.applier = c.config.NewApplier(target, s.release, s.entries(), s.request.force != "")
+	s.applier = c.config.NewApplier(target, apply.Options{
+		Release: s.release, Inventory: s.entries(), Force: s.request.force != "", Others: &others{controller: c, scope: s},
+	})
 	return nil
 }
 

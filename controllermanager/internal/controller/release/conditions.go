@@ -97,6 +97,8 @@ func (s *scope) summarize(out outcome) {
 	}
 	worst := s.worstPart()
 	switch {
+	case worst == nil && s.rolledBack:
+		s.set(corev1alpha1.ConditionReady, metav1.ConditionFalse, corev1alpha1.ReasonRolledBack, s.release.Status.Rollback.Message, generation)
 	case worst == nil:
 		s.set(corev1alpha1.ConditionReady, metav1.ConditionTrue, corev1alpha1.ReasonReady, s.readyMessage(), generation)
 	case out.kind == waits || out.kind == fails:

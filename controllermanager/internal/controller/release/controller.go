@@ -45,6 +45,10 @@ type Applier interface {
 	Orphan(ctx context.Context, entries []corev1alpha1.InventoryEntry) []apply.PruneResult
 }
 
+// NewApplier makes the applier of one pass. Of the options, those of the installation are
+// the maker's to fill in.
+type NewApplier func(target Target, options apply.Options) Applier
+
 // Renderer makes objects of content.
 type Renderer interface {
 	Render(ctx context.Context, input render.Input) (*render.Result, error)
@@ -85,8 +89,8 @@ type Config struct {
 	Renderer Renderer
 	// Renders keeps what is applied; nil: nothing is kept.
 	Renders Renders
-	// NewApplier makes the applier of one pass, which knows the entries of the inventory.
-	NewApplier func(target Target, release *corev1alpha1.Release, entries []corev1alpha1.InventoryEntry, force bool) Applier
+	// NewApplier makes the applier of one pass.
+	NewApplier NewApplier
 
 	// Probe is told of a cluster that did not answer; nil: nobody is.
 	Probe func(cluster types.NamespacedName)
@@ -114,6 +118,7 @@ type Controller struct {
 	latestInventories latest[*corev1alpha1.ReleaseInventory]
 	attempts          attempts
 	lastClusters      lastClusters
+	awaits            awaits
 	expressions       expressions
 }
 

@@ -77,7 +77,7 @@ func (c *Controller) decide(_ context.Context, s *scope) outcome {
 	}
 	switch s.situation(!opening.open).judge() {
 	case idle:
-		return complete(appliedMessage(s.applied()))
+		return s.completed(appliedMessage(s.applied()))
 	case awaitRequest:
 		return wait(corev1alpha1.ConditionApplied, corev1alpha1.ReasonWaitingForSync,
 			fmt.Sprintf("%s is not applied yet: request a sync, spec.sync.mode is manual", s.news()))
@@ -94,9 +94,9 @@ func (c *Controller) decide(_ context.Context, s *scope) outcome {
 func (s *scope) situation(closed bool) situation {
 	applied := s.applied()
 	return situation{
-		manual:     s.release.Spec.Sync.Mode == corev1alpha1.SyncModeManual,
+		manual:     s.release.Spec.Sync.Mode == corev1alpha1.SyncModeManual && !s.rolledBack,
 		requested:  s.request.pending(),
-		closed:     closed,
+		closed:     closed && !s.rolledBack,
 		sameRender: applied.Render == s.result.Digest,
 		sameInput:  applied.Generation == s.release.Generation && applied.Revision == s.revision,
 		unapplied:  len(s.unapplied()) > 0,

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -42,8 +43,13 @@ func (c *Controller) dropIfEmpty(ctx context.Context, s *scope) outcome {
 
 // noteLost tells of a deletion without the inventory of what was applied: somebody took its
 // finalizer off. A process that died right before it would have dropped the finalizer of the
-// Release leaves the same state, with nothing on the target.
+// Release leaves the same state, with nothing on the target. A cache that has not heard of the
+// end yet is told apart.
 func (c *Controller) noteLost(ctx context.Context, s *scope) {
+	_, err := c.config.Client.CoreV1alpha1().Releases(s.key.Namespace).Get(ctx, s.key.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return
+	}
 	text := fmt.Sprintf("the inventory of Release %s is gone: objects whose annotation %s ends in /%s may be left on Cluster %s",
 		s.key, corev1alpha1.AnnotationRelease, s.key, s.release.Spec.ClusterRef.Name)
 	klog.FromContext(ctx).Info("Release ends without its inventory", "message", text)

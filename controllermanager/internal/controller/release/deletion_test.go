@@ -67,6 +67,19 @@ func TestDeletionWithoutAnInventoryTellsWhatMayBeLeft(t *testing.T) {
 	w.Expect(w.events()).To(ContainElement(And(HavePrefix("Warning Orphaned"), ContainSubstring(key.String()))))
 }
 
+func TestDeletionThatTheCacheHasNotHeardOf(t *testing.T) {
+	w := settledWorld(t, newRelease(), objectOf("ConfigMap", "a", 0, "a1"))
+	w.deleteRelease()
+	w.sync()
+	behind := w.cachedRelease(key.Namespace, key.Name)
+	w.pass()
+	w.Expect(w.release()).To(BeNil())
+	w.Expect(w.releases.Add(behind)).To(Succeed())
+	_, err := w.Reconcile(context.Background(), key)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.events()).NotTo(ContainElement(ContainSubstring("Orphaned")))
+}
+
 func TestDeletionOfWhatWasNeverApplied(t *testing.T) {
 	w := newWorld(t, newRelease())
 	w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1"))

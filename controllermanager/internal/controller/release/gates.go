@@ -15,6 +15,9 @@ import (
 // render that it was given for, and gives way when another one waits. With nothing new,
 // the approvals of what is applied are all there is.
 func (c *Controller) holdAtGates(_ context.Context, s *scope) outcome {
+	if s.rolledBack {
+		return next() // it was let through before, and is not held up now
+	}
 	lifecycle := s.release.Status.Lifecycle
 	var kept []corev1alpha1.GateStatus
 	if lifecycle != nil {
@@ -55,7 +58,7 @@ func (s *scope) noteWithdrawn(old *corev1alpha1.GateStatus) {
 // awaitGates waits for people to approve something new. What was applied already, such as
 // a correction of drift, needs no approval.
 func (c *Controller) awaitGates(_ context.Context, s *scope) outcome {
-	if !s.fresh() {
+	if !s.fresh() || s.rolledBack {
 		return next()
 	}
 	var missing []string

@@ -3,6 +3,7 @@
 package release
 
 import (
+	"cmp"
 	"errors"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -29,6 +30,8 @@ func (c *Controller) addHandlers() error {
 	add(c.config.Releases, c.onRelease(c))
 	add(c.config.Releases, c.onProgress(c))
 	add(c.config.Inventories, c.onInventory(c))
+	add(c.config.Releases, c.onAwaitedRelease(c))
+	add(c.config.Inventories, c.onAwaitedInventory(c))
 	add(c.config.Clusters, c.onCluster(c))
 	add(c.config.GitRepositories, c.onSource(c, sources.KindGitRepository))
 	add(c.config.HelmRegistries, c.onSource(c, sources.KindHelmRegistry))
@@ -115,9 +118,14 @@ func (c *Controller) waiting(release *corev1alpha1.Release) []types.NamespacedNa
 // deleted.
 func (c *Controller) onInventory(queue enqueuer) cache.ResourceEventHandler {
 	return base.Handler(queue, base.Events[*corev1alpha1.ReleaseInventory, types.NamespacedName]{
-		Keys:    base.Single(func(inventory *corev1alpha1.ReleaseInventory) types.NamespacedName { return nameOf(inventory) }),
+		Keys:    base.Single(releaseOf),
 		Changed: healthChanged,
 	})
+}
+
+// releaseOf is the name of the Release that a page of an inventory is of.
+func releaseOf(page *corev1alpha1.ReleaseInventory) types.NamespacedName {
+	return types.NamespacedName{Namespace: page.Namespace, Name: cmp.Or(page.Spec.ReleaseRef.Name, page.Name)}
 }
 
 func healthChanged(old, inventory *corev1alpha1.ReleaseInventory) bool {

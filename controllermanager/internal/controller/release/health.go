@@ -92,7 +92,11 @@ func (c *Controller) judgeHealth(s *scope) {
 	if s.release.Status.Applied == nil && len(s.entries()) == 0 {
 		status, reason, message = metav1.ConditionUnknown, corev1alpha1.ReasonProgressing, "nothing is applied yet"
 	}
-	s.set(corev1alpha1.ConditionHealthy, status, reason, message, s.release.Generation)
+	told := message
+	if status != metav1.ConditionTrue {
+		told += s.refusal()
+	}
+	s.set(corev1alpha1.ConditionHealthy, status, reason, told, s.release.Generation)
 	s.recordHealth(status, reason, message)
 }
 

@@ -21,6 +21,10 @@ func (s *scope) recordFailure(message string) {
 		return
 	}
 	s.putHistory(corev1alpha1.OutcomeFailed, message)
+	// An attempt that a forced sync asked for is another one, though it ends as the last did.
+	if newest := newestEntry(s.release.Status.History); s.forcedSince(newest.At) {
+		newest.At = metav1.NewTime(s.now)
+	}
 }
 
 // putHistory changes the newest entry when it is of the scope's render, and begins a new
@@ -43,6 +47,9 @@ func (s *scope) putHistory(result corev1alpha1.HistoryOutcome, message string) {
 		}
 	}
 	status.History = append([]corev1alpha1.HistoryEntry{entry}, status.History...)
+	if message == "" {
+		status.History[0].Message = s.rollbackNote(&entry)
+	}
 	if limit := historyLimit(s.release); len(status.History) > limit {
 		status.History = status.History[:limit]
 	}
@@ -59,7 +66,7 @@ func (s *scope) recordHealth(status metav1.ConditionStatus, reason, message stri
 		if newest.Outcome == corev1alpha1.OutcomeApplied {
 			s.notices = append(s.notices, notice{reason: corev1alpha1.ReasonHealthy, message: short(newest.Revision) + ": " + message})
 		}
-		s.setOutcome(newest, corev1alpha1.OutcomeHealthy, "")
+		s.setOutcome(newest, corev1alpha1.OutcomeHealthy, s.rollbackNote(newest))
 	case newest.Outcome != corev1alpha1.OutcomeApplied || status == metav1.ConditionUnknown:
 	case reason == corev1alpha1.ReasonHealthTimeout || s.healthOverdue():
 		s.setOutcome(newest, corev1alpha1.OutcomeFailed, "did not become healthy: "+message)

@@ -7,49 +7,38 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/controllermanager/internal/inventory"
 )
 
-// newestInventory gives the newest known inventory of a Release, shared and not to be
-// changed; nil when there is none.
-func (c *Controller) newestInventory(release *corev1alpha1.Release) *corev1alpha1.ReleaseInventory {
-	if cached := c.cachedInventory(release.Namespace, release.Name); cached != nil {
-		return c.latestInventories.newest(cached)
-	}
-	written, ok := c.latestInventories.absent(nameOf(release))
-	if !ok || written.Spec.ReleaseRef.UID != release.UID {
-		return nil
-	}
-	return written
-}
-
 // writeEntries makes the entries those of the inventory, which it creates when there is
-// none. mark is the request that they answer, if any. Entries are sorted by key.
+// none, on as many pages as they need. mark is the request that they answer, if any. Entries are sorted by key.
 //
 // The inventory belongs to the Release, so that nothing is left of it when the Release is
 // gone, but has a finalizer of its own: deleted with its namespace, by hand, or before its
 // owner, it still tells what is to be removed.
 func (c *Controller) writeEntries(ctx context.Context, s *scope, entries []corev1alpha1.InventoryEntry, mark string) error {
-	if s.inventory == nil {
-		return c.createInventory(ctx, s, entries, mark)
-	}
-	written, err := c.updateInventory(ctx, s, func(inventory *corev1alpha1.ReleaseInventory) {
-		own(inventory, s.release)
-		inventory.Spec.Entries = entries
-		if mark != "" {
-			metav1.SetMetaDataAnnotation(&inventory.ObjectMeta, annotationRequest, mark)
-		}
-	})
-	if err != nil {
+	divided, err := inventory.Paginate(s.present(), entries)
+	switch {
+	case err != nil:
 		return err
+	case len(divided) > 1 || len(s.pages) > 1:
+		return c.writePages(ctx, s, divided, mark)
+	case len(s.pages) == 0:
+		return c.createPage(ctx, s, entries, mark)
 	}
-	s.inventory = written
-	c.latestInventories.wrote(written)
-	return nil
+	return c.updatePage(ctx, s, 0, entries, mark)
+}
+
+// present gives the entries of the pages, page by page.
+func (s *scope) present() [][]corev1alpha1.InventoryEntry {
+	present := make([][]corev1alpha1.InventoryEntry, len(s.pages))
+	for n, page := range s.pages {
+		present[n] = page.Spec.Entries
+	}
+	return present
 }
 
 // reviveInventory makes an inventory anew that was deleted while its Release was not. Until
@@ -73,84 +62,30 @@ func (c *Controller) reviveInventory(ctx context.Context, s *scope) outcome {
 	if err := c.dropInventory(ctx, s); err != nil {
 		return abort(err)
 	}
-	if err := c.createInventory(ctx, s, entries, mark); err != nil {
+	if err := c.writeEntries(ctx, s, entries, mark); err != nil {
 		return abort(err)
 	}
 	return next()
 }
 
-func (c *Controller) createInventory(ctx context.Context, s *scope, entries []corev1alpha1.InventoryEntry, mark string) error {
-	inventory := &corev1alpha1.ReleaseInventory{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: s.key.Name}}
-	own(inventory, s.release)
-	inventory.Spec.Entries = entries
-	if mark != "" {
-		metav1.SetMetaDataAnnotation(&inventory.ObjectMeta, annotationRequest, mark)
-	}
-	written, err := c.config.Client.CoreV1alpha1().ReleaseInventories(s.key.Namespace).Create(ctx, inventory, metav1.CreateOptions{})
-	if err != nil {
-		return fmt.Errorf("creating the inventory of Release %s: %w", s.key, err)
-	}
-	s.inventory = written
-	c.latestInventories.wrote(written)
-	return nil
-}
-
-// own makes an inventory the Release's.
-func own(inventory *corev1alpha1.ReleaseInventory, release *corev1alpha1.Release) {
-	inventory.OwnerReferences = []metav1.OwnerReference{
+// own makes a page of an inventory the Release's.
+func own(page *corev1alpha1.ReleaseInventory, release *corev1alpha1.Release) {
+	page.OwnerReferences = []metav1.OwnerReference{
 		*metav1.NewControllerRef(release, corev1alpha1.SchemeGroupVersion.WithKind("Release")),
 	}
-	if inventory.DeletionTimestamp.IsZero() && !slices.Contains(inventory.Finalizers, corev1alpha1.FinalizerRelease) {
-		inventory.Finalizers = append(inventory.Finalizers, corev1alpha1.FinalizerRelease)
+	if page.DeletionTimestamp.IsZero() && !slices.Contains(page.Finalizers, corev1alpha1.FinalizerRelease) {
+		page.Finalizers = append(page.Finalizers, corev1alpha1.FinalizerRelease)
 	}
-	inventory.Spec.ReleaseRef = corev1alpha1.ReleaseReference{Name: release.Name, UID: release.UID}
+	page.Spec.ReleaseRef = corev1alpha1.ReleaseReference{Name: release.Name, UID: release.UID}
 }
 
-// updateInventory writes a changed inventory. The observer writes the status of the same
-// object: when that is all that happened in between, the change is made again on top of
-// it, for what an apply did must not get lost.
-func (c *Controller) updateInventory(ctx context.Context, s *scope, change func(*corev1alpha1.ReleaseInventory)) (*corev1alpha1.ReleaseInventory, error) {
-	client := c.config.Client.CoreV1alpha1().ReleaseInventories(s.key.Namespace)
-	known := s.inventory
-	base := known
-	for tries := 0; ; tries++ {
-		changed := base.DeepCopy()
-		change(changed)
-		written, err := client.Update(ctx, changed, metav1.UpdateOptions{})
-		if err == nil {
-			return written, nil
-		}
-		if apierrors.IsNotFound(err) {
-			c.latestInventories.forget(s.key)
-		}
-		if !apierrors.IsConflict(err) || tries == 5 {
-			return nil, fmt.Errorf("writing the inventory of Release %s: %w", s.key, err)
-		}
-		current, getErr := client.Get(ctx, s.key.Name, metav1.GetOptions{})
-		if getErr != nil || current.UID != known.UID || !equality.Semantic.DeepEqual(current.Spec, known.Spec) {
-			return nil, fmt.Errorf("writing the inventory of Release %s: %w", s.key, err)
-		}
-		base = current
-	}
-}
-
-// dropInventory deletes the inventory together with its finalizer.
+// dropInventory deletes the pages of the inventory together with their finalizers, the first
+// one last: the others are found by it.
 func (c *Controller) dropInventory(ctx context.Context, s *scope) error {
-	if s.inventory == nil {
-		return nil
+	for len(s.pages) > 0 {
+		if err := c.dropLastPage(ctx, s); err != nil {
+			return err
+		}
 	}
-	client := c.config.Client.CoreV1alpha1().ReleaseInventories(s.key.Namespace)
-	released, err := c.updateInventory(ctx, s, func(inventory *corev1alpha1.ReleaseInventory) {
-		inventory.Finalizers = slices.DeleteFunc(inventory.Finalizers,
-			func(f string) bool { return f == corev1alpha1.FinalizerRelease })
-	})
-	if err == nil && released.DeletionTimestamp.IsZero() {
-		err = client.Delete(ctx, s.key.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &released.UID}})
-	}
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("deleting the inventory of Release %s: %w", s.key, err)
-	}
-	s.inventory = nil
-	c.latestInventories.forget(s.key)
 	return nil
 }

@@ -24,7 +24,13 @@ func (c *Controller) prune(ctx context.Context, s *scope) outcome {
 	if !prunes(s.release) {
 		return next()
 	}
-	for _, wave := range inventory.Waves(s.stale()) {
+	stale, doubt := c.withoutMoving(ctx, s, s.stale())
+	if doubt != "" {
+		s.pruning = []string{doubt}
+		s.wakeIn(deletionPoll)
+		return next()
+	}
+	for _, wave := range inventory.Waves(stale) {
 		left, err := c.deleteEntries(ctx, s, wave)
 		if errors.Is(err, errHost) {
 			return abort(err)
@@ -55,6 +61,9 @@ func (c *Controller) deleteEntries(ctx context.Context, s *scope, entries []core
 		switch {
 		case result.Err != nil:
 			failures = append(failures, fmt.Errorf("%s: %w", name, result.Err))
+		case result.Kept && result.Heir.Name != "":
+			gone = append(gone, result.Entry)
+			s.notices = append(s.notices, notice{reason: "HandedOver", message: fmt.Sprintf("%s: %s", name, result.Message)})
 		case result.Kept:
 			gone = append(gone, result.Entry)
 			s.notices = append(s.notices, notice{reason: "Kept", message: fmt.Sprintf("%s is kept: %s", name, result.Message)})

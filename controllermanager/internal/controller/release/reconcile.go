@@ -41,6 +41,7 @@ func (c *Controller) deliverSteps() []step {
 		{"artifact", c.fetchArtifact, ""},
 		{"connect", c.connect, ""},
 		{"render", c.renderObjects, ""},
+		{"rollback", c.rollBack, ""},
 		{"revive inventory", c.reviveInventory, ""},
 		{"hold", c.holdAtGates, ""},
 		{"decide", c.decide, ""},
@@ -102,7 +103,11 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (b
 	// Only now: a failure that is remembered here and in no status would hold the next pass
 	// up, which would then have nothing to say.
 	c.attempts.keep(key, s.attempt)
+	c.awaits.keep(key, s.awaited)
 	c.announce(s)
+	if c.stateOf(s.awaited) != s.awaitedState {
+		return base.Result{RequeueAfter: time.Millisecond}, nil // the change came before it was known that it is waited for
+	}
 	return base.Result{RequeueAfter: s.wake}, nil
 }
 
@@ -113,15 +118,17 @@ func (c *Controller) begin(key types.NamespacedName) *scope {
 		return nil
 	}
 	release := c.latestReleases.newest(cached).DeepCopy()
-	return &scope{
-		key:       key,
-		release:   release,
-		before:    release.Status.DeepCopy(),
-		inventory: c.newestInventory(release),
-		now:       c.config.Clock.Now(),
-		request:   pendingRequest(release),
-		attempt:   c.attempts.of(key),
+	s := &scope{
+		key:     key,
+		release: release,
+		before:  release.Status.DeepCopy(),
+		now:     c.config.Clock.Now(),
+		request: pendingRequest(release),
+		attempt: c.attempts.of(key),
 	}
+	s.setPages(c.newestPages(release))
+	c.await(s, c.awaits.of(key)...)
+	return s
 }
 
 // pass runs the steps until one ends it, and lets each outcome speak through its
@@ -139,6 +146,9 @@ func (c *Controller) pass(ctx context.Context, s *scope) outcome {
 		out.step, out.attempt = step.name, step.attemptName()
 		if ctx.Err() != nil {
 			return out
+		}
+		if out.kind == fails && out.attempt == attemptSync {
+			out.message += s.refusal()
 		}
 		s.setCondition(out)
 		if out.kind != proceeds {
@@ -165,6 +175,9 @@ func (c *Controller) conclude(ctx context.Context, s *scope, out outcome) {
 	}
 	s.settleApplied(out)
 	s.summarize(out)
+	if s.release.Status.Rollback == nil && s.release.DeletionTimestamp.IsZero() && s.rollsBack() {
+		s.wakeIn(time.Second)
+	}
 	if out.kind == fails {
 		c.noticeTrouble(s, out.err)
 		verbosity := 0
@@ -181,6 +194,7 @@ func (c *Controller) forget(key types.NamespacedName) {
 	c.latestReleases.forget(key)
 	c.latestInventories.forget(key)
 	c.attempts.keep(key, nil)
+	c.awaits.keep(key, nil)
 	c.lastClusters.forget(key)
 }
 

@@ -45,7 +45,10 @@ func (c *Controller) record(_ context.Context, s *scope) outcome {
 	if len(s.pruning) > 0 {
 		message += "; waiting for the deletion of " + listed(s.pruning, ", ")
 	}
-	return complete(message)
+	if len(s.moving) > 0 {
+		message += "; " + listed(s.moving, ", ")
+	}
+	return s.completed(message)
 }
 
 // approvedBy names who approved, for people.

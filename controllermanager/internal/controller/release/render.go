@@ -32,7 +32,11 @@ func (c *Controller) renderObjects(ctx context.Context, s *scope) outcome {
 
 // render renders the artifact of the scope.
 func (c *Controller) render(ctx context.Context, s *scope) (*render.Result, error) {
-	return render.AsNeeded(ctx, c.config.Renderer, render.Input{
+	return render.AsNeeded(ctx, c.config.Renderer, c.renderInput(s))
+}
+
+func (c *Controller) renderInput(s *scope) render.Input {
+	return render.Input{
 		Release: s.release,
 		Artifact: render.Artifact{
 			Root: s.artifact.Root, Path: s.artifact.Path, Digest: s.artifact.Digest,
@@ -42,7 +46,7 @@ func (c *Controller) render(ctx context.Context, s *scope) (*render.Result, erro
 			HostReader: c.config.HostReader, Lookup: c.config.Sources, Fetcher: c.config.Fetcher, MaxAge: maxAge(s),
 		},
 		Cluster: s.target, Lookup: render.LookupOf(s.target),
-	})
+	}
 }
 
 // noteRender puts the scope's render into the status.

@@ -156,6 +156,9 @@ func retryLimit(release *corev1alpha1.Release) int32 {
 func fingerprint(s *scope) [sha256.Size]byte {
 	h := sha256.New()
 	fmt.Fprintln(h, s.release.UID, s.release.Generation, s.request.mark())
+	if s.awaitedState != "" {
+		fmt.Fprintln(h, "awaited", s.awaitedState)
+	}
 	if s.cluster != nil {
 		fmt.Fprintln(h, "cluster", s.cluster.UID, s.cluster.Generation, readyDigest(s.cluster.Status.Conditions))
 	}

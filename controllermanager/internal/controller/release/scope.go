@@ -26,8 +26,10 @@ type scope struct {
 	release *corev1alpha1.Release
 	// before is the status with which the pass began. Set before the first step.
 	before *corev1alpha1.ReleaseStatus
-	// inventory is the newest known state, nil when there is none. Set before the first
-	// step and by each write of it (writeEntries).
+	// pages are the newest known state of the inventory, none when there is none, and
+	// inventory is all of them as one. Set before the first step and by each write of them
+	// (setPages).
+	pages     []*corev1alpha1.ReleaseInventory
 	inventory *corev1alpha1.ReleaseInventory
 	// now is the time of the pass. Set before the first step.
 	now time.Time
@@ -56,6 +58,9 @@ type scope struct {
 	artifact *fetch.Artifact
 	// result is what is desired in the target. Set by renderObjects, or by loadPinned.
 	result *render.Result
+	// rolledBack is true when result and revision are what the Release is rolled back to. Set
+	// by rollBack.
+	rolledBack bool
 	// run identifies the runs of hooks that belong to this desired state. Set by decide, and
 	// by findDeleteHooks.
 	run string
@@ -64,6 +69,16 @@ type scope struct {
 	// objects it has not tried to create. Written by writeAhead,
 	// startHook and applyBatch.
 	ahead map[string]bool
+
+	// awaited are the Releases whose doings decide how this one goes on: those that have what
+	// it wants, and those that are to take what it does not want any more. Set before the
+	// first step, as the last pass left it, and by await.
+	awaited []types.NamespacedName
+	// awaitedState tells their present state from others. Set together with awaited.
+	awaitedState string
+	// moving names objects that left the render and stay until another Release has taken
+	// them over. Set by prune.
+	moving []string
 
 	// changes counts what the pass did on the target. Written by the steps that apply and
 	// prune.

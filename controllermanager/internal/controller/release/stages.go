@@ -41,6 +41,7 @@ func stagesOf(objects []render.Object) []stage {
 // of them, whether or not they changed.
 func (c *Controller) applyStages(ctx context.Context, s *scope) outcome {
 	stages := stagesOf(s.result.Objects)
+	c.await(s)
 	for i, stage := range stages {
 		due := inventory.Changed(s.entries(), stage.objects)
 		if len(due) == 0 {
@@ -88,6 +89,7 @@ func (c *Controller) applyBatch(ctx context.Context, s *scope, objects []render.
 			delete(s.ahead, inventory.KeyOf(result.Key))
 		}
 		if result.Err != nil {
+			c.awaitOwner(s, result.Err)
 			failed = append(failed, result)
 			continue
 		}

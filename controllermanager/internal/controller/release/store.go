@@ -14,7 +14,7 @@ import (
 
 // storeRender stores a render before anything of it is applied.
 func (c *Controller) storeRender(ctx context.Context, s *scope) outcome {
-	if c.config.Renders == nil || s.pinnedRender() || !s.fresh() || s.writtenAhead() {
+	if c.config.Renders == nil || s.pinnedRender() || s.rolledBack || !s.fresh() || s.writtenAhead() {
 		return next()
 	}
 	err := c.config.Renders.Put(ctx, store.Record{

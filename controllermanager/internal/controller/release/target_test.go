@@ -33,12 +33,16 @@ type target struct {
 	issued int
 	// failures are the errors of applying or pruning objects, by name.
 	failures map[string]error
+	// heirs are Releases that objects are given to, by name.
+	heirs map[string]types.NamespacedName
 	// lingering objects take time to be deleted.
 	lingering map[string]bool
 	// validateErr is the error of validation.
 	validateErr error
 	// calls are what was done, in order: "apply a", "prune b".
 	calls []string
+	// options of the applier that was made last.
+	options apply.Options
 	// onApply is called before objects are applied.
 	onApply func()
 }
@@ -69,6 +73,12 @@ func (t *target) Mapping(_ context.Context, gvk schema.GroupVersionKind) (*meta.
 func (t *target) Namespaced(context.Context, schema.GroupVersionKind) (bool, error) { return true, nil }
 
 func (t *target) Capabilities(context.Context) (string, []string, error) { return "v1.37.2", nil, nil }
+
+// as makes the target the applier of a pass.
+func (t *target) as(options apply.Options) *target {
+	t.options = options
+	return t
+}
 
 func (t *target) Validate(context.Context, []render.Object) error { return t.validateErr }
 
@@ -115,6 +125,9 @@ func (t *target) Prune(ctx context.Context, entries []corev1alpha1.InventoryEntr
 	return t.remove("prune", entries, func(entry corev1alpha1.InventoryEntry, result *apply.PruneResult) {
 		switch {
 		case t.lingering[entry.Name]:
+		case t.heirs[entry.Name].Name != "":
+			result.Kept, result.Heir = true, t.heirs[entry.Name]
+			result.Message = "handed over to Release " + result.Heir.String()
 		case entry.Keep:
 			result.Kept, result.Message = true, "kept, as its source asked"
 		default:

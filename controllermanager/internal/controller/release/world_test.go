@@ -21,6 +21,7 @@ import (
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
 	sourcelisters "kumodo.io/convoy/client/listers/source/v1alpha1"
+	"kumodo.io/convoy/controllermanager/internal/apply"
 	"kumodo.io/convoy/controllermanager/internal/sources"
 	"kumodo.io/convoy/fetch"
 	"kumodo.io/convoy/internal/controller/base"
@@ -49,7 +50,9 @@ type source struct {
 	revision  string
 	err       error
 	renderErr error
-	// results by revision and render for an upgrade.
+	// renderErrs are errors by the name of the Release.
+	renderErrs map[string]error
+	// results by revision, by Release and revision, and by "upgrade" and revision.
 	results map[string]*render.Result
 	stored  map[string]store.Record
 	asked   []fetch.Want
@@ -70,6 +73,12 @@ func (s *source) Fetch(_ context.Context, _ fetch.Want, revision string) (*fetch
 func (s *source) Render(_ context.Context, input render.Input) (*render.Result, error) {
 	if s.renderErr != nil {
 		return nil, s.renderErr
+	}
+	if err := s.renderErrs[input.Release.Name]; err != nil {
+		return nil, err
+	}
+	if result, ok := s.results[input.Release.Name+" "+input.Artifact.Revision]; ok {
+		return result, nil
 	}
 	if result, ok := s.results["upgrade "+input.Artifact.Revision]; ok && input.Upgrade {
 		return result, nil
@@ -127,7 +136,7 @@ func newWorld(t *testing.T, release *corev1alpha1.Release) *world {
 			OCIRegistries:   sourcelisters.NewOCIRegistryLister(ocis.GetIndexer()),
 		},
 		Fetcher: w.source, HostReader: w.source, Connector: w.target, Renderer: w.source,
-		NewApplier: func(Target, *corev1alpha1.Release, []corev1alpha1.InventoryEntry, bool) Applier { return w.target },
+		NewApplier: func(_ Target, options apply.Options) Applier { return w.target.as(options) },
 		Probe:      func(cluster types.NamespacedName) { w.probed = append(w.probed, cluster) },
 		Recorder:   w.recorder, Clock: w.clock, Harness: base.Options[types.NamespacedName]{},
 	}

@@ -29,6 +29,10 @@ func (c *Controller) validate(ctx context.Context, s *scope) outcome {
 	if err := s.applier.Validate(ctx, s.result.Objects); err != nil {
 		return fail(corev1alpha1.ConditionApplied, apply.Reason(err), err)
 	}
+	ahead := inventory.Union(s.entries(), inventory.FromObjects(s.result.Objects, slices.Concat(s.result.Hooks, s.result.OtherHooks)))
+	if _, err := inventory.Paginate(s.present(), ahead); err != nil {
+		return fail(corev1alpha1.ConditionApplied, corev1alpha1.ReasonInvalidObjects, err)
+	}
 	return next()
 }
 

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/controllermanager/internal/apply"
+	"kumodo.io/convoy/controllermanager/internal/inventory"
+	"kumodo.io/convoy/internal/controller/base"
+)
+
+// others tells the applier of a pass of the other Releases. What a Release has is in its
+// inventory; what it will have is in the render of its newest revision, which is made for
+// its own next pass in any case.
+type others struct {
+	controller *Controller
+	scope      *scope
+}
+
+// Standing implements apply.Others.
+func (o *others) Standing(ctx context.Context, name types.NamespacedName, key corev1alpha1.ObjectKey) (apply.Standing, error) {
+	c := o.controller
+	release := c.cachedRelease(name.Namespace, name.Name)
+	if release == nil || !lists(c.cachedPages(name), key) {
+		// The caches may be behind: only the host can tell that somebody has nothing.
+		found, err := c.readHolder(ctx, name, key)
+		if found == nil || err != nil {
+			return apply.Absent, err
+		}
+		release = found
+	}
+	switch {
+	case !release.DeletionTimestamp.IsZero():
+		return apply.Leaves, nil
+	case !o.near(release) || !c.goesOn(release):
+		return apply.Holds, nil
+	}
+	newest, err := c.newestContent(ctx, o.scope, release)
+	if err != nil {
+		return apply.Holds, ctx.Err()
+	}
+	if result, err := c.newestRender(ctx, newest); err != nil || declares(result, key) {
+		return apply.Holds, ctx.Err()
+	}
+	c.Enqueue(name, base.PriorityChange) // it may not have looked for itself yet
+	return apply.Leaves, nil
+}
+
+// readHolder reads from the host whether a Release has an object in its inventory; nil when
+// it has not. A Release that applied something and has no inventory has everything.
+func (c *Controller) readHolder(ctx context.Context, name types.NamespacedName, key corev1alpha1.ObjectKey) (*corev1alpha1.Release, error) {
+	client := c.config.Client.CoreV1alpha1()
+	release, err := client.Releases(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading Release %s: %w", name, err)
+	}
+	pages, err := c.readPages(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	lost := len(pages) == 0 && release.Status.Applied != nil && release.Status.Applied.Objects > 0
+	if !lost && !lists(pages, key) {
+		return nil, nil
+	}
+	return release, nil
+}
+
+// Owner implements apply.Others.
+func (o *others) Owner(key corev1alpha1.ObjectKey, uid types.UID) (types.NamespacedName, bool) {
+	name, _, ok := o.find(func(entry corev1alpha1.InventoryEntry) bool {
+		return entry.UID == uid && inventory.Key(entry) == inventory.KeyOf(key)
+	})
+	return name, ok
+}
+
+// Inside implements apply.Others.
+func (o *others) Inside(namespace string) (types.NamespacedName, corev1alpha1.ObjectKey, bool) {
+	return o.find(func(entry corev1alpha1.InventoryEntry) bool { return entry.Namespace == namespace && entry.UID != "" })
+}
+
+// find gives the first entry of the other Releases on the cluster that matches.
+func (o *others) find(match func(corev1alpha1.InventoryEntry) bool) (types.NamespacedName, corev1alpha1.ObjectKey, bool) {
+	for _, other := range o.controller.neighbours(o.scope.release) {
+		for _, page := range o.controller.cachedPages(nameOf(other)) {
+			if i := slices.IndexFunc(page.Spec.Entries, match); i >= 0 {
+				return nameOf(other), page.Spec.Entries[i].ObjectKey, true
+			}
+		}
+	}
+	return types.NamespacedName{}, corev1alpha1.ObjectKey{}, false
+}
+
+// near tells whether a Release is on the same Cluster as that of the pass: then this process
+// has its connection, too.
+func (o *others) near(release *corev1alpha1.Release) bool {
+	own := o.scope.release
+	return release.Namespace == own.Namespace && release.Spec.ClusterRef == own.Spec.ClusterRef
+}
+
+// neighbours gives the other Releases on the Cluster of one, by name.
+func (c *Controller) neighbours(release *corev1alpha1.Release) []*corev1alpha1.Release {
+	found := slices.DeleteFunc(c.indexed(indexCluster, release.Namespace+"/"+release.Spec.ClusterRef.Name),
+		func(other *corev1alpha1.Release) bool { return other.Name == release.Name })
+	slices.SortFunc(found, func(a, b *corev1alpha1.Release) int { return compareNames(a, b) })
+	return found
+}
+
+// goesOn tells whether nothing but time keeps a Release from applying its newest revision.
+func (c *Controller) goesOn(release *corev1alpha1.Release) bool {
+	opening, err := windowsOf(release, c.config.Clock.Now())
+	return automatic(release) && len(gatesOf(release)) == 0 && err == nil && opening.open
+}
+
+// automatic tells whether a Release goes with its source by itself.
+func automatic(release *corev1alpha1.Release) bool {
+	return release.DeletionTimestamp.IsZero() && !release.Spec.Suspend && release.Spec.Pin == nil &&
+		release.Spec.Sync.Mode != corev1alpha1.SyncModeManual
+}
+
+// lists tells whether the pages of an inventory have an object.
+func lists(pages []*corev1alpha1.ReleaseInventory, key corev1alpha1.ObjectKey) bool {
+	return slices.ContainsFunc(pages, func(page *corev1alpha1.ReleaseInventory) bool {
+		return slices.ContainsFunc(page.Spec.Entries, func(entry corev1alpha1.InventoryEntry) bool {
+			return inventory.Key(entry) == inventory.KeyOf(key)
+		})
+	})
+}

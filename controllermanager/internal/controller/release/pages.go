@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/controllermanager/internal/inventory"
+)
+
+// pageName is the name of a page of a Release's inventory: the first has that of the Release,
+// the others have a number behind it, which no Release may have.
+func pageName(release string, page int) string {
+	if page == 0 {
+		return release
+	}
+	return fmt.Sprintf("%s.%d", release, page)
+}
+
+// bound gives the pages of an inventory as one, shared and not to be changed. A further page
+// counts for the first one's generation: the whole has been judged when each of them has.
+func bound(pages []*corev1alpha1.ReleaseInventory) *corev1alpha1.ReleaseInventory {
+	if len(pages) == 0 {
+		return nil
+	}
+	whole := *pages[0]
+	if len(pages) == 1 {
+		return pages[0]
+	}
+	whole.Spec.Entries, whole.Status.Health = nil, nil
+	for _, page := range pages {
+		whole.Spec.Entries = append(whole.Spec.Entries, page.Spec.Entries...)
+		whole.Status.Health = append(whole.Status.Health, page.Status.Health...)
+		if page.Status.ObservedGeneration != page.Generation {
+			whole.Status.ObservedGeneration = 0
+		}
+		if !page.DeletionTimestamp.IsZero() {
+			whole.DeletionTimestamp = page.DeletionTimestamp
+		}
+	}
+	slices.SortStableFunc(whole.Spec.Entries, func(a, b corev1alpha1.InventoryEntry) int {
+		return strings.Compare(inventory.Key(a), inventory.Key(b))
+	})
+	return &whole
+}
+
+// newestPages gives the newest known pages of a Release's inventory, shared and not to be
+// changed; none when there is no inventory.
+func (c *Controller) newestPages(release *corev1alpha1.Release) []*corev1alpha1.ReleaseInventory {
+	var pages []*corev1alpha1.ReleaseInventory
+	for {
+		page := c.newestPage(release, pageName(release.Name, len(pages)))
+		if page == nil {
+			return pages
+		}
+		pages = append(pages, page)
+	}
+}
+
+func (c *Controller) newestPage(release *corev1alpha1.Release, name string) *corev1alpha1.ReleaseInventory {
+	if cached := c.cachedInventory(release.Namespace, name); cached != nil {
+		return c.latestInventories.newest(cached)
+	}
+	written, ok := c.latestInventories.absent(types.NamespacedName{Namespace: release.Namespace, Name: name})
+	if !ok || written.Spec.ReleaseRef.UID != release.UID {
+		return nil
+	}
+	return written
+}
+
+// cachedPages gives the pages of an inventory as the informer has them.
+func (c *Controller) cachedPages(release types.NamespacedName) []*corev1alpha1.ReleaseInventory {
+	var pages []*corev1alpha1.ReleaseInventory
+	for {
+		page := c.cachedInventory(release.Namespace, pageName(release.Name, len(pages)))
+		if page == nil {
+			return pages
+		}
+		pages = append(pages, page)
+	}
+}
+
+// readPages reads the pages of an inventory from the host.
+func (c *Controller) readPages(ctx context.Context, release types.NamespacedName) ([]*corev1alpha1.ReleaseInventory, error) {
+	var pages []*corev1alpha1.ReleaseInventory
+	for {
+		page, err := c.config.Client.CoreV1alpha1().ReleaseInventories(release.Namespace).
+			Get(ctx, pageName(release.Name, len(pages)), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return pages, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the inventory of Release %s: %w", release, err)
+		}
+		pages = append(pages, page)
+	}
+}
+
+// setPages makes pages those of the scope.
+func (s *scope) setPages(pages []*corev1alpha1.ReleaseInventory) {
+	s.pages, s.inventory = pages, bound(pages)
+}
+
+// writePages brings the pages in line with entries. Entries stay on their pages, so that a
+// process that dies between two writes loses none. The first page comes last, because the
+// mark of the request that the entries answer says that all of them do; where there is none
+// yet, it comes first, because the others are found by it.
+func (c *Controller) writePages(ctx context.Context, s *scope, divided [][]corev1alpha1.InventoryEntry, mark string) error {
+	if len(s.pages) == 0 {
+		if err := c.createPage(ctx, s, divided[0], ""); err != nil {
+			return err
+		}
+	}
+	for n := 1; n < len(divided); n++ {
+		var err error
+		if n < len(s.pages) {
+			err = c.updatePage(ctx, s, n, divided[n], "")
+		} else {
+			err = c.createPage(ctx, s, divided[n], "")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := c.updatePage(ctx, s, 0, divided[0], mark); err != nil {
+		return err
+	}
+	for len(s.pages) > len(divided) {
+		if err := c.dropLastPage(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// createPage adds a page.
+func (c *Controller) createPage(ctx context.Context, s *scope, entries []corev1alpha1.InventoryEntry, mark string) error {
+	page := &corev1alpha1.ReleaseInventory{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: pageName(s.key.Name, len(s.pages))}}
+	own(page, s.release)
+	page.Spec.Entries = entries
+	if len(s.pages) > 0 && len(validation.IsValidLabelValue(s.key.Name)) == 0 {
+		page.Labels = map[string]string{corev1alpha1.LabelInventoryOf: s.key.Name}
+	}
+	if mark != "" {
+		metav1.SetMetaDataAnnotation(&page.ObjectMeta, annotationRequest, mark)
+	}
+	written, err := c.config.Client.CoreV1alpha1().ReleaseInventories(s.key.Namespace).Create(ctx, page, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("creating the inventory of Release %s: %w", s.key, err)
+	}
+	c.latestInventories.wrote(written)
+	s.setPages(append(slices.Clone(s.pages), written))
+	return nil
+}
+
+// updatePage writes a page whose entries, or mark, are not as they should be.
+func (c *Controller) updatePage(ctx context.Context, s *scope, n int, entries []corev1alpha1.InventoryEntry, mark string) error {
+	change := func(page *corev1alpha1.ReleaseInventory) {
+		own(page, s.release)
+		page.Spec.Entries = entries
+		if mark != "" {
+			metav1.SetMetaDataAnnotation(&page.ObjectMeta, annotationRequest, mark)
+		}
+	}
+	// A single page is written in any case: whoever wants it written has a reason.
+	if wanted := s.pages[n].DeepCopy(); len(s.pages) > 1 {
+		if change(wanted); equality.Semantic.DeepEqual(wanted, s.pages[n]) {
+			return nil
+		}
+	}
+	written, err := c.rewritePage(ctx, s, s.pages[n], change)
+	if err != nil {
+		return err
+	}
+	pages := slices.Clone(s.pages)
+	pages[n] = written
+	s.setPages(pages)
+	return nil
+}
+
+// rewritePage writes a changed page. The observer writes the status of the same object: when
+// that is all that happened in between, the change is made again on top of it, for what an
+// apply did must not get lost.
+func (c *Controller) rewritePage(ctx context.Context, s *scope, known *corev1alpha1.ReleaseInventory, change func(*corev1alpha1.ReleaseInventory)) (*corev1alpha1.ReleaseInventory, error) {
+	client := c.config.Client.CoreV1alpha1().ReleaseInventories(s.key.Namespace)
+	base := known
+	for tries := 0; ; tries++ {
+		changed := base.DeepCopy()
+		change(changed)
+		written, err := client.Update(ctx, changed, metav1.UpdateOptions{})
+		if err == nil {
+			c.latestInventories.wrote(written)
+			return written, nil
+		}
+		if apierrors.IsNotFound(err) {
+			c.latestInventories.forget(nameOf(known))
+		}
+		if !apierrors.IsConflict(err) || tries == 5 {
+			return nil, fmt.Errorf("writing the inventory of Release %s: %w", s.key, err)
+		}
+		current, getErr := client.Get(ctx, known.Name, metav1.GetOptions{})
+		if getErr != nil || current.UID != known.UID || !equality.Semantic.DeepEqual(current.Spec, known.Spec) {
+			return nil, fmt.Errorf("writing the inventory of Release %s: %w", s.key, err)
+		}
+		base = current
+	}
+}
+
+// dropLastPage deletes the last page together with its finalizer.
+func (c *Controller) dropLastPage(ctx context.Context, s *scope) error {
+	client := c.config.Client.CoreV1alpha1().ReleaseInventories(s.key.Namespace)
+	last := s.pages[len(s.pages)-1]
+	released, err := c.rewritePage(ctx, s, last, func(page *corev1alpha1.ReleaseInventory) {
+		page.Finalizers = slices.DeleteFunc(page.Finalizers, func(f string) bool { return f == corev1alpha1.FinalizerRelease })
+	})
+	if err == nil && released.DeletionTimestamp.IsZero() {
+		err = client.Delete(ctx, last.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &released.UID}})
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("deleting the inventory of Release %s: %w", s.key, err)
+	}
+	c.latestInventories.forget(nameOf(last))
+	s.setPages(s.pages[:len(s.pages)-1])
+	return nil
+}

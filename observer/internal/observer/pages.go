@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package observer
+
+import (
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+)
+
+// Pages are the objects that make up the inventory of one Release, the first one first: a
+// ReleaseInventory of the Release's name, and further ones with a dot and a number behind it
+// when the entries do not fit into one. They are shared and not to be changed.
+type Pages []*corev1alpha1.ReleaseInventory
+
+// Inventory gives the inventory of a Release. The error is NotFound when there is none.
+func (h *Host) Inventory(release types.NamespacedName) (Pages, error) {
+	inventories := h.Inventories.ReleaseInventories(release.Namespace)
+	first, err := inventories.Get(release.Name)
+	if err != nil {
+		return nil, err
+	}
+	pages := Pages{first}
+	for {
+		page, err := inventories.Get(fmt.Sprintf("%s.%d", release.Name, len(pages)))
+		if apierrors.IsNotFound(err) {
+			return pages, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		pages = append(pages, page)
+	}
+}
+
+// ReleaseOf is the Release that a page is of.
+func ReleaseOf(page *corev1alpha1.ReleaseInventory) types.NamespacedName {
+	name := page.Spec.ReleaseRef.Name
+	if name == "" {
+		name = page.Name
+	}
+	return types.NamespacedName{Namespace: page.Namespace, Name: name}
+}
+
+// Entries are those of all pages.
+func (p Pages) Entries() []corev1alpha1.InventoryEntry {
+	if len(p) == 1 {
+		return p[0].Spec.Entries
+	}
+	var entries []corev1alpha1.InventoryEntry
+	for _, page := range p {
+		entries = append(entries, page.Spec.Entries...)
+	}
+	return entries
+}
