@@ -83,12 +83,13 @@ func (e *environment) statusOf(ctx context.Context, client versioned.Interface, 
 	if err := setKind(release); err != nil {
 		return err
 	}
-	inventory, err := client.CoreV1alpha1().ReleaseInventories(namespace).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-		inventory, err = nil, nil
+	// An inventory may have several pages, each an object.
+	pages, err := client.CoreV1alpha1().ReleaseInventories(namespace).List(ctx, metav1.ListOptions{FieldSelector: "spec.releaseRef.name=" + name})
+	if apierrors.IsForbidden(err) {
+		pages, err = &corev1alpha1.ReleaseInventoryList{}, nil
 	}
 	if err != nil {
 		return fmt.Errorf("inventory of Release %s/%s: %w", namespace, name, err)
 	}
-	return output.Print(e.Out, format, release, func(w io.Writer) error { return output.Release(w, release, inventory) })
+	return output.Print(e.Out, format, release, func(w io.Writer) error { return output.Release(w, release, pages.Items) })
 }

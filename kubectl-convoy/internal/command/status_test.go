@@ -23,20 +23,21 @@ func TestStatusShowsUnhealthyObjects(t *testing.T) {
 	}
 	fine := corev1alpha1.ObjectKey{Version: "v1", Kind: "Service", Namespace: "shop", Name: "fine"}
 	bad := corev1alpha1.ObjectKey{Version: "v1", Kind: "Pod", Namespace: "shop", Name: "bad"}
-	inventory := &corev1alpha1.ReleaseInventory{
-		TypeMeta: typeMeta("ReleaseInventory"), ObjectMeta: release.ObjectMeta,
-		Spec: corev1alpha1.ReleaseInventorySpec{Entries: []corev1alpha1.InventoryEntry{{ObjectKey: fine, Digest: "d"}, {ObjectKey: bad, Digest: "d"}}},
-		Status: corev1alpha1.ReleaseInventoryStatus{
-			Summary: &corev1alpha1.HealthSummary{Healthy: 1, Degraded: 1},
-			Health: []corev1alpha1.ObjectHealth{
-				{ObjectKey: fine, Status: corev1alpha1.HealthHealthy},
-				{ObjectKey: bad, Status: corev1alpha1.HealthDegraded, Message: "crash loop"},
+	page := func(key corev1alpha1.ObjectKey, status corev1alpha1.HealthStatus, message string) corev1alpha1.ReleaseInventory {
+		return corev1alpha1.ReleaseInventory{
+			Spec: corev1alpha1.ReleaseInventorySpec{Entries: []corev1alpha1.InventoryEntry{{ObjectKey: key, Digest: "d"}}},
+			Status: corev1alpha1.ReleaseInventoryStatus{
+				Summary: &corev1alpha1.HealthSummary{},
+				Health:  []corev1alpha1.ObjectHealth{{ObjectKey: key, Status: status, Message: message}},
 			},
-		},
+		}
 	}
+	inventory := &corev1alpha1.ReleaseInventoryList{TypeMeta: typeMeta("ReleaseInventoryList"), Items: []corev1alpha1.ReleaseInventory{
+		page(fine, corev1alpha1.HealthHealthy, ""), page(bad, corev1alpha1.HealthDegraded, "crash loop"),
+	}}
 	_, out, _ := run(t, map[string]runtime.Object{
 		"GET " + releasesPath + "/web": release,
-		"GET /apis/core.convoy.kumodo.io/v1alpha1/namespaces/shop/releaseinventories/web": inventory,
+		"GET /apis/core.convoy.kumodo.io/v1alpha1/namespaces/shop/releaseinventories?fieldSelector=spec.releaseRef.name%3Dweb": inventory,
 	}, "status", "web")
 	g.Expect(out).To(MatchRegexp(`Ready +False +Degraded .*1 of 2 objects`))
 	g.Expect(out).To(MatchRegexp(`Objects: +1 healthy, 1 degraded\n`))

@@ -19,18 +19,24 @@ var healthOrder = []corev1alpha1.HealthStatus{
 
 // health writes how many objects of a Release are how well, and lists those that are not
 // healthy. As in the condition Healthy, an object counts once it is applied as desired, and
-// those of hooks do not.
-func health(w io.Writer, inventory *corev1alpha1.ReleaseInventory) {
-	if inventory.Status.Summary == nil {
-		return
-	}
+// those of hooks do not. Nothing is written before the first judgement.
+func health(w io.Writer, inventory []corev1alpha1.ReleaseInventory) {
 	known := map[corev1alpha1.ObjectKey]corev1alpha1.ObjectHealth{}
-	for _, one := range inventory.Status.Health {
-		known[unversioned(one.ObjectKey)] = one
+	var entries []corev1alpha1.InventoryEntry
+	judged := false
+	for _, page := range inventory {
+		judged = judged || page.Status.Summary != nil
+		entries = append(entries, page.Spec.Entries...)
+		for _, one := range page.Status.Health {
+			known[unversioned(one.ObjectKey)] = one
+		}
+	}
+	if !judged {
+		return
 	}
 	counts, underWay := map[corev1alpha1.HealthStatus]int{}, 0
 	var lines []string
-	for _, entry := range inventory.Spec.Entries {
+	for _, entry := range entries {
 		one := known[unversioned(entry.ObjectKey)]
 		one.Status = cmp.Or(one.Status, corev1alpha1.HealthUnknown)
 		name := ObjectName(entry.ObjectKey)

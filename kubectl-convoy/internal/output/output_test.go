@@ -83,11 +83,15 @@ func TestHealthCountsObjectsAsTheConditionDoes(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			g := NewWithT(t)
-			inventory := &corev1alpha1.ReleaseInventory{
-				Spec:   corev1alpha1.ReleaseInventorySpec{Entries: test.entries},
-				Status: corev1alpha1.ReleaseInventoryStatus{Summary: &corev1alpha1.HealthSummary{Healthy: 2}, Health: test.health},
+			for divided := range test.entries { // whatever is on which page
+				inventory := []corev1alpha1.ReleaseInventory{{
+					Spec:   corev1alpha1.ReleaseInventorySpec{Entries: test.entries[:divided]},
+					Status: corev1alpha1.ReleaseInventoryStatus{Summary: &corev1alpha1.HealthSummary{Healthy: 2}, Health: test.health},
+				}, {
+					Spec: corev1alpha1.ReleaseInventorySpec{Entries: test.entries[divided:]},
+				}}
+				g.Expect(after(g, release(), inventory, "MESSAGE\n\n")).To(Equal(test.want))
 			}
-			g.Expect(after(g, release(), inventory, "MESSAGE\n\n")).To(Equal(test.want))
 		})
 	}
 }
@@ -100,7 +104,7 @@ func release() *corev1alpha1.Release {
 }
 
 // after gives what is printed of a Release after a text, with single spaces.
-func after(g Gomega, release *corev1alpha1.Release, inventory *corev1alpha1.ReleaseInventory, start string) string {
+func after(g Gomega, release *corev1alpha1.Release, inventory []corev1alpha1.ReleaseInventory, start string) string {
 	var out bytes.Buffer
 	g.Expect(Release(&out, release, inventory)).To(Succeed())
 	var lines bytes.Buffer

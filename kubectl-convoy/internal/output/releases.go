@@ -42,8 +42,9 @@ func Releases(w io.Writer, releases *corev1alpha1.ReleaseList, withNamespace boo
 	return table.Flush()
 }
 
-// Release writes the state of one Release; inventory may be nil.
-func Release(w io.Writer, release *corev1alpha1.Release, inventory *corev1alpha1.ReleaseInventory) error {
+// Release writes the state of one Release, and of its objects as the pages of its inventory
+// tell it, if there are any.
+func Release(w io.Writer, release *corev1alpha1.Release, inventory []corev1alpha1.ReleaseInventory) error {
 	table := printers.GetNewTabWriter(w)
 	fmt.Fprintf(table, "Release:\t%s/%s\n", release.Namespace, release.Name)
 	fmt.Fprintf(table, "Cluster:\t%s\n", release.Spec.ClusterRef.Name)
@@ -66,9 +67,7 @@ func Release(w io.Writer, release *corev1alpha1.Release, inventory *corev1alpha1
 			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", c.Type, c.Status, c.Reason, ago(c.LastTransitionTime), oneLine(c.Message))
 		}
 	}
-	if inventory != nil {
-		health(table, inventory)
-	}
+	health(table, inventory)
 	return table.Flush()
 }
 
