@@ -35,6 +35,7 @@ import (
 	"kumodo.io/convoy/internal/references"
 	"kumodo.io/convoy/internal/shard"
 	"kumodo.io/convoy/render"
+	rendermetrics "kumodo.io/convoy/render/metrics"
 )
 
 // Manager is convoy-controller-manager, put together.
@@ -77,11 +78,13 @@ func (m *Manager) build() error {
 		Secrets: reader, AllowFileSources: c.options.Fetch.AllowFileSources,
 		CacheBytes: c.options.Fetch.CacheBytes, MaxConcurrent: c.options.Fetch.Concurrency,
 	})
+	renderer := render.New(render.Options{})
 	return errors.Join(
 		c.registry.Register(fetchmetrics.NewCollector(coordinator)),
+		rendermetrics.Register(c.registry, renderer),
 		m.buildClusters(connections),
 		m.buildSources(coordinator),
-		m.buildReleases(reader, connections, coordinator),
+		m.buildReleases(reader, connections, coordinator, renderer),
 	)
 }
 
@@ -107,13 +110,13 @@ func (m *Manager) buildSources(coordinator *fetch.Coordinator) error {
 	return errors.Join(errs[:]...)
 }
 
-func (m *Manager) buildReleases(reader *references.Reader, connections *clusterconn.Connector, coordinator *fetch.Coordinator) (err error) {
+func (m *Manager) buildReleases(reader *references.Reader, connections *clusterconn.Connector, coordinator *fetch.Coordinator, renderer *render.Renderer) (err error) {
 	config := release.Config{
 		Client: m.config.convoy, Namespaces: namespaces{m.config.kube},
 		Releases: m.informers.releases, Inventories: m.informers.inventories, Clusters: m.informers.clusters,
 		GitRepositories: m.informers.gitRepositories, HelmRegistries: m.informers.helmRegistries, OCIRegistries: m.informers.ociRegistries,
 		Sources: m.informers.sources(), Fetcher: coordinator, HostReader: reader,
-		Connector: connector{connections}, Renderer: render.New(render.Options{}),
+		Connector: connector{connections}, Renderer: renderer,
 		NewApplier: newApplier(m.config.installation, m.config.options.Apply.Concurrency),
 		Probe:      m.clusters.ProbeNow, Recorder: m.recorder, Clock: clock.RealClock{},
 		Harness: m.harness("Release", m.ownsRelease),

@@ -27,6 +27,7 @@ import (
 	"kumodo.io/convoy/observer/internal/serve"
 	"kumodo.io/convoy/observer/internal/target"
 	"kumodo.io/convoy/render"
+	rendermetrics "kumodo.io/convoy/render/metrics"
 )
 
 // groupLimit is how many Releases of one cluster are in work at once.
@@ -93,8 +94,9 @@ func (m *Manager) build(ctx context.Context) error {
 		Tracker:   target.New(klog.FromContext(ctx), c.installation, m.changed), Installation: c.installation,
 	}
 	m.rules = &observer.Rules{Sets: extensions.HealthRuleSets().Lister(), Global: extensions.GlobalHealthRuleSets().Lister()}
+	renderer := render.New(render.Options{})
 	renders := &desired.Resolver{
-		Sources: listers, Fetch: coordinator, Renderer: render.New(render.Options{}),
+		Sources: listers, Fetch: coordinator, Renderer: renderer,
 		References: desired.References{HostReader: reader, Fetch: coordinator, Sources: listers}, Store: c.store,
 	}
 	m.health = &observer.HealthController{Host: m.host, Rules: m.rules, Clock: clock.RealClock{}, Resync: c.options.Process.Resync}
@@ -106,7 +108,7 @@ func (m *Manager) build(ctx context.Context) error {
 	m.ruleQueue = base.New(base.Options[types.NamespacedName]{
 		Name: "ruleset", Workers: 1, Reconciler: sets, KeyLog: keyLog("HealthRuleSet"), Registerer: c.registry,
 	})
-	return c.registry.Register(fetchmetrics.NewCollector(coordinator))
+	return errors.Join(c.registry.Register(fetchmetrics.NewCollector(coordinator)), rendermetrics.Register(c.registry, renderer))
 }
 
 // queue are the options of a loop over Releases.
