@@ -145,26 +145,6 @@ func TestFanOut(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("a watch ended")))
 }
 
-func TestInParallel(t *testing.T) {
-	g := NewWithT(t)
-	var seen [10]atomic.Int64
-	g.Expect(inParallel(t.Context(), 4, len(seen), func(_ context.Context, _ *bytes.Buffer, n int) error {
-		seen[n].Add(1)
-		return nil
-	})).To(Succeed())
-	for n := range seen {
-		g.Expect(seen[n].Load()).To(BeEquivalentTo(1))
-	}
-	failed := errors.New("failed")
-	g.Expect(inParallel(t.Context(), 1, 10, func(_ context.Context, _ *bytes.Buffer, n int) error {
-		g.Expect(n).To(BeNumerically("<=", 2), "an error ends it")
-		if n == 2 {
-			return failed
-		}
-		return nil
-	})).To(MatchError(failed))
-}
-
 func TestRelease(t *testing.T) {
 	g := NewWithT(t)
 	one, err := release("example.com", objectName(1), 1)

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/e2e/bench/parallel"
 	"kumodo.io/convoy/e2e/bench/stand"
 	"kumodo.io/convoy/e2e/framework/manifests"
 	"kumodo.io/convoy/e2e/framework/poll"
@@ -199,7 +200,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: ` + user + `}
 
 // populate gives a subject its objects, with their status.
 func populate(ctx context.Context, s *subject, objects int) error {
-	return inParallel(ctx, fillers, objects, func(ctx context.Context, answer *bytes.Buffer, n int) error {
+	return parallel.DoWith(ctx, fillers, objects, newBuffer, func(ctx context.Context, answer *bytes.Buffer, n int) error {
 		name := objectName(n)
 		body, err := release(s.group, name, n)
 		if err != nil {

@@ -6,16 +6,14 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"kumodo.io/convoy/e2e/bench/benchmark"
 	"kumodo.io/convoy/e2e/bench/meter"
+	"kumodo.io/convoy/e2e/bench/parallel"
 	"kumodo.io/convoy/e2e/bench/report"
 	"kumodo.io/convoy/e2e/bench/stand"
 )
@@ -199,33 +197,12 @@ func (t *trial) round(ctx context.Context, o operation, s *subject, into *record
 // repeat does an operation so often, from the n-th on, and gives the times of each.
 func repeat(ctx context.Context, o operation, s *subject, first, count int) ([][]time.Duration, error) {
 	times := make([][]time.Duration, count)
-	return times, inParallel(ctx, max(1, o.parallel), count, func(ctx context.Context, answer *bytes.Buffer, n int) error {
+	return times, parallel.DoWith(ctx, max(1, o.parallel), count, newBuffer, func(ctx context.Context, answer *bytes.Buffer, n int) error {
 		var err error
 		times[n], err = o.do(ctx, s, answer, first+n)
 		return err
 	})
 }
 
-// inParallel calls do for 0 … count-1, by so many workers with a buffer each. The first
-// error ends it.
-func inParallel(ctx context.Context, workers, count int, do func(ctx context.Context, answer *bytes.Buffer, n int) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var next atomic.Int64
-	var group sync.WaitGroup
-	for range workers {
-		group.Go(func() {
-			var answer bytes.Buffer
-			for n := int(next.Add(1)) - 1; n < count && ctx.Err() == nil; n = int(next.Add(1)) - 1 {
-				if err := do(ctx, &answer, n); err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
-	group.Wait()
-	if ctx.Err() != nil {
-		return errors.Join(context.Cause(ctx))
-	}
-	return nil
-}
+// newBuffer makes what answers are read into, again and again.
+func newBuffer() *bytes.Buffer { return &bytes.Buffer{} }

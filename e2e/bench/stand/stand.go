@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package stand starts what benchmarks measure: a host cluster of etcd and kube-apiserver,
-// and convoy's processes behind it, all on the loopback.
+// convoy's processes behind it, and a second such cluster to deliver to when it is wanted, all
+// on the loopback.
 package stand
 
 import (
@@ -32,17 +33,25 @@ type Options struct {
 	Dir string
 	// Only names the processes of convoy that run; all when empty.
 	Only []string
-	Args map[string][]string // added to those of a process of convoy, by its name
-	Log  io.Writer
+	// Target: a second cluster is started, too.
+	Target bool
+	Args   map[string][]string // added to those of a process of convoy, by its name
+	Log    io.Writer
 }
 
 // Stand is a running stand.
 type Stand struct {
-	Dir    string
-	Host   *controlplane.ControlPlane
-	Convoy *installation.Installation
-	admin  *rest.Config
+	Dir          string
+	Host, Target *controlplane.ControlPlane // Target is nil when it is not wanted
+	Convoy       *installation.Installation
+	admin        *rest.Config
 }
+
+// Names of the clusters, and of their folders.
+const (
+	host   = "host"
+	target = "target"
+)
 
 // Start builds what is not built and starts the stand. When it fails, what was started is
 // stopped.
@@ -67,12 +76,19 @@ func (s *Stand) start(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	s.Host, err = controlplane.Start(ctx, controlplane.Options{
-		Name: "host", Dir: filepath.Join(o.Dir, "host"), Assets: assets, Log: o.Log,
-		APIServerArgs: []string{"--profiling=true"}, // the default, which tests turn off
-	})
-	if err != nil {
+	cluster := func(name string) (*controlplane.ControlPlane, error) {
+		return controlplane.Start(ctx, controlplane.Options{
+			Name: name, Dir: filepath.Join(o.Dir, name), Assets: assets, Log: o.Log,
+			APIServerArgs: []string{"--profiling=true"}, // the default, which tests turn off
+		})
+	}
+	if s.Host, err = cluster(host); err != nil {
 		return err
+	}
+	if o.Target {
+		if s.Target, err = cluster(target); err != nil {
+			return err
+		}
 	}
 	if s.admin, err = s.Host.RESTConfig(); err != nil {
 		return err
@@ -92,14 +108,22 @@ func (s *Stand) Stop(ctx context.Context) error {
 	if s.Convoy != nil {
 		errs = append(errs, s.Convoy.Stop(ctx))
 	}
-	if s.Host != nil {
-		errs = append(errs, s.Host.Stop(ctx))
+	for _, cluster := range []*controlplane.ControlPlane{s.Target, s.Host} {
+		if cluster != nil {
+			errs = append(errs, cluster.Stop(ctx))
+		}
 	}
 	return errors.Join(errs...)
 }
 
 // Err returns what ended unexpectedly, or nil.
-func (s *Stand) Err() error { return errors.Join(s.Host.Err(), s.Convoy.Err()) }
+func (s *Stand) Err() error {
+	err := errors.Join(s.Host.Err(), s.Convoy.Err())
+	if s.Target != nil {
+		err = errors.Join(err, s.Target.Err())
+	}
+	return err
+}
 
 // Admin gives the administrator's configuration for the host, to be changed at will.
 func (s *Stand) Admin() *rest.Config { return rest.CopyConfig(s.admin) }
@@ -118,38 +142,58 @@ func (s Server) Process(counters ...meter.Counter) meter.Process {
 }
 
 // HostServer is the host's kube-apiserver.
-func (s *Stand) HostServer() (Server, error) {
-	pid, err := s.hostPID(controlplane.APIServer)
+func (s *Stand) HostServer() (Server, error) { return s.clusterServer(host, s.Host) }
+
+// TargetServer is the target's kube-apiserver.
+func (s *Stand) TargetServer() (Server, error) { return s.clusterServer(target, s.Target) }
+
+func (s *Stand) clusterServer(name string, cluster *controlplane.ControlPlane) (Server, error) {
+	pid, err := s.componentPID(name, controlplane.APIServer)
 	if err != nil {
 		return Server{}, err
 	}
-	return s.server(controlplane.APIServer, pid, s.Host.URL())
+	config, err := cluster.RESTConfig()
+	if err != nil {
+		return Server{}, err
+	}
+	if name == host {
+		return server(controlplane.APIServer, pid, config)
+	}
+	return server(controlplane.APIServer+" of the "+name, pid, config)
 }
 
 // ConvoyServer is convoy-apiserver, reached past the host.
 func (s *Stand) ConvoyServer() (Server, error) {
-	return s.server(installation.APIServer, s.Convoy.Process(installation.APIServer).PID(), s.Convoy.APIServerURL())
+	config := s.Admin()
+	config.Host = s.Convoy.APIServerURL()
+	return server(installation.APIServer, s.Convoy.Process(installation.APIServer).PID(), config)
+}
+
+// Controllers is a process of convoy that serves nothing but its metrics.
+func (s *Stand) Controllers(name string, counters ...meter.Counter) meter.Process {
+	return meter.Process{
+		Name: name, PID: s.Convoy.Process(name).PID(), MetricsURL: s.Convoy.MetricsURL(name),
+		Client: http.DefaultClient, Counters: counters,
+	}
 }
 
 // Etcd is the etcd of the host, where convoy-apiserver stores too.
 func (s *Stand) Etcd() (meter.Process, error) {
-	pid, err := s.hostPID(controlplane.Etcd)
+	pid, err := s.componentPID(host, controlplane.Etcd)
 	return meter.Process{Name: controlplane.Etcd, PID: pid}, err
 }
 
-func (s *Stand) server(name string, pid int, url string) (Server, error) {
-	config := s.Admin()
-	config.Host = url
+func server(name string, pid int, config *rest.Config) (Server, error) {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return Server{}, fmt.Errorf("build a client of %s: %w", name, err)
 	}
-	return Server{Name: name, PID: pid, URL: url, Client: client}, nil
+	return Server{Name: name, PID: pid, URL: config.Host, Client: client}, nil
 }
 
-// hostPID reads the process id of a component of the host from its pid file.
-func (s *Stand) hostPID(name string) (int, error) {
-	content, err := os.ReadFile(filepath.Join(s.Dir, "host", name+".pid"))
+// componentPID reads the process id of a component of a cluster from its pid file.
+func (s *Stand) componentPID(cluster, name string) (int, error) {
+	content, err := os.ReadFile(filepath.Join(s.Dir, cluster, name+".pid"))
 	if err != nil {
 		return 0, fmt.Errorf("find the process of %s: %w", name, err)
 	}

@@ -83,6 +83,15 @@ func (i *Installation) APIServerURL() string {
 // ObserverAddress is where convoy-observer answers convoy-apiserver.
 func (i *Installation) ObserverAddress() string { return fmt.Sprintf("127.0.0.1:%d", i.ports.observer) }
 
+// MetricsURL returns where a process of convoy other than the API server tells its metrics.
+func (i *Installation) MetricsURL(name string) string {
+	port := i.ports.managerMetrics
+	if name == Observer {
+		port = i.ports.observerMetrics
+	}
+	return fmt.Sprintf("http://127.0.0.1:%d/metrics", port)
+}
+
 // tlsReady passes when /readyz of the port answers over TLS. Own certificates are not
 // checked, as a kubelet does not: the host checks them, and is waited for afterwards.
 func (i *Installation) tlsReady(port int) func(context.Context) error {
