@@ -25,13 +25,13 @@ func (t *trial) names() []string {
 	return names
 }
 
-// apply is B1: the many Releases at once, none of which was there before.
-func (t *trial) apply(ctx context.Context) error {
+// fleet is B1: the many Releases at once, none of which was there before.
+func (t *trial) fleet(ctx context.Context) error {
 	objects, err := t.bare()
 	if err != nil {
 		return err
 	}
-	c, err := t.compare(ctx, "apply", objects, t.names())
+	c, err := t.compare(ctx, fmt.Sprintf("apply %d Releases of %d objects", t.sizes.releases, objectsOfOne), objects, t.names())
 	if err != nil {
 		return err
 	}

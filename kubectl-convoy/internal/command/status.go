@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/client/clientset/versioned"
 	"kumodo.io/convoy/kubectl-convoy/internal/output"
 )
