@@ -4,6 +4,7 @@ package delivery
 
 import (
 	"context"
+	"maps"
 
 	"kumodo.io/convoy/e2e/bench/meter"
 )
@@ -26,6 +27,26 @@ func requests() []meter.Counter {
 		for _, resource := range resources {
 			counters = append(counters, meter.Counter{What: what, Metric: "apiserver_request_total", Labels: map[string]string{"verb": verb, "resource": resource}})
 		}
+	}
+	return counters
+}
+
+// writes to convoy's API.
+var writes = []struct{ what, resource, subresource, verb string }{
+	{"Releases written", "releases", "", "PUT"}, {"Releases written", "releases", "", "PATCH"}, {"Releases written", "releases", "", "POST"},
+	{"Releases' status written", "releases", "status", "PUT"}, {"Releases' status written", "releases", "status", "PATCH"},
+	{"inventories made", "releaseinventories", "", "POST"},
+	{"inventories written", "releaseinventories", "", "PUT"}, {"inventories written", "releaseinventories", "", "PATCH"},
+	{"inventories' status written", "releaseinventories", "status", "PUT"}, {"inventories' status written", "releaseinventories", "status", "PATCH"},
+	{"Releases and inventories read", "releases", "", "GET"}, {"Releases and inventories read", "releaseinventories", "", "GET"},
+}
+
+// toConvoy are counters of requests to convoy's API.
+func toConvoy() []meter.Counter {
+	var counters []meter.Counter
+	for _, w := range writes {
+		counters = append(counters, meter.Counter{What: w.what, Metric: "apiserver_request_total",
+			Labels: map[string]string{"resource": w.resource, "subresource": w.subresource, "verb": w.verb}})
 	}
 	return counters
 }
@@ -65,19 +86,19 @@ func count(ctx context.Context, p meter.Process) (counts, error) {
 	return sums, nil
 }
 
-// counting does something and gives what was counted meanwhile, at the target and in the
-// controller-manager.
+// counting does something and gives what was counted meanwhile, at the target, at convoy's API
+// and in the controller-manager.
 func (t *trial) counting(ctx context.Context, do func() error) (counts, error) {
 	read := func() (counts, error) {
-		all, err := count(ctx, t.toTarget)
-		if err != nil {
-			return nil, err
+		all := counts{}
+		for _, process := range []meter.Process{t.toTarget, t.toConvoy, t.manager} {
+			more, err := count(ctx, process)
+			if err != nil {
+				return nil, err
+			}
+			maps.Copy(all, more)
 		}
-		more, err := count(ctx, t.manager)
-		for what, value := range more {
-			all[what] = value
-		}
-		return all, err
+		return all, nil
 	}
 	before, err := read()
 	if err != nil {

@@ -44,9 +44,9 @@ type trial struct {
 	releases *releases
 	target   dynamic.Interface // the administrator of the target
 	meter    *meter.Meter
-	// toTarget is where requests to the target are counted.
-	toTarget, manager meter.Process
-	delivered         bool // the many Releases are there
+	// toTarget and toConvoy count requests to the target and to convoy's API.
+	toTarget, toConvoy, manager meter.Process
+	delivered                   bool // the many Releases are there
 }
 
 func newTrial(ctx context.Context, z sizes, settings benchmark.Settings) (_ *trial, err error) {
@@ -152,7 +152,7 @@ func (t *trial) measured(ctx context.Context) error {
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}
-	t.toTarget, t.manager = target.Process(requests()...), t.stand.Controllers(installation.ControllerManager, passes()...)
+	t.toTarget, t.toConvoy, t.manager = target.Process(requests()...), convoy.Process(toConvoy()...), t.stand.Controllers(installation.ControllerManager, passes()...)
 	var err error
 	t.meter, err = meter.New(ctx, host.Process(), target.Process(), convoy.Process(), t.stand.Controllers(installation.ControllerManager),
 		t.stand.Controllers(installation.Observer), meter.Process{Name: "client", PID: os.Getpid()})

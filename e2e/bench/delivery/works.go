@@ -5,6 +5,8 @@ package delivery
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -123,8 +125,10 @@ func (t *trial) compare(ctx context.Context, work string, objects []*unstructure
 
 // tell adds what was counted in the last round of a work.
 func (t *trial) tell(work string, seen counts) {
-	for _, what := range []string{applies, reads, lists, deletes, reconciles, renders, fetches} {
-		t.figure(work, what, "", []float64{seen[what]})
+	for _, what := range slices.Sorted(maps.Keys(seen)) {
+		if what != waiting {
+			t.figure(work, what, "", []float64{seen[what]})
+		}
 	}
 }
 
