@@ -3,7 +3,10 @@
 package health
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Assessor judges objects by rules first. It is immutable and safe for concurrent use.
@@ -36,3 +39,22 @@ func (a *Assessor) Assess(obj *unstructured.Unstructured) Result {
 	}
 	return assessPresent(obj)
 }
+
+// Existing gives the judgement that every object of a kind gets by existing, unless it is
+// being deleted, whatever is in it: no need to read one. ok is false for other kinds.
+func (a *Assessor) Existing(gk schema.GroupKind) (_ Result, ok bool) {
+	if !exists(gk) || gk == validatingAdmissionPolicy {
+		return Result{}, false
+	}
+	for _, set := range a.sets {
+		if set != nil && slices.ContainsFunc(set.rules, func(r rule) bool { return r.kind == gk }) {
+			return Result{}, false
+		}
+	}
+	result := existing(nil)
+	result.Rule = builtinRule(gk)
+	return result, true
+}
+
+// validatingAdmissionPolicy is a kind whose status tells of the generation it was checked at.
+var validatingAdmissionPolicy = schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"}

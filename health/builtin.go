@@ -10,6 +10,9 @@ import (
 // builtin gives what is known of a kind, nil when nothing is. Versions of one kind are
 // told apart by their fields, where it matters.
 func builtin(gk schema.GroupKind) func(*unstructured.Unstructured) Result {
+	if exists(gk) {
+		return existing
+	}
 	switch gk.Group {
 	case "":
 		return builtinCore(gk.Kind)
@@ -38,9 +41,6 @@ func builtin(gk schema.GroupKind) func(*unstructured.Unstructured) Result {
 			return podDisruptionBudget
 		}
 	}
-	if exists(gk) {
-		return existing
-	}
 	return nil
 }
 
@@ -58,8 +58,6 @@ func builtinCore(kind string) func(*unstructured.Unstructured) Result {
 		return persistentVolume
 	case "Namespace":
 		return namespace
-	case "ConfigMap", "Secret", "ServiceAccount", "Endpoints", "LimitRange", "ResourceQuota", "PodTemplate", "Event":
-		return existing
 	}
 	return nil
 }
@@ -74,8 +72,6 @@ func builtinApps(kind string) func(*unstructured.Unstructured) Result {
 		return daemonSet
 	case "ReplicaSet":
 		return replicaSet
-	case "ControllerRevision":
-		return existing
 	}
 	return nil
 }
@@ -90,10 +86,17 @@ func builtinBatch(kind string) func(*unstructured.Unstructured) Result {
 	return nil
 }
 
-// exists tells the kinds of further groups that are healthy by existing: configuration
-// that other components read.
+// exists tells the kinds that are healthy by existing: configuration that other components
+// read.
 func exists(gk schema.GroupKind) bool {
 	switch gk.Group {
+	case "":
+		switch gk.Kind {
+		case "ConfigMap", "Secret", "ServiceAccount", "Endpoints", "LimitRange", "ResourceQuota", "PodTemplate", "Event":
+			return true
+		}
+	case "apps":
+		return gk.Kind == "ControllerRevision"
 	case "rbac.authorization.k8s.io", "admissionregistration.k8s.io", "scheduling.k8s.io",
 		"node.k8s.io", "discovery.k8s.io", "coordination.k8s.io":
 		return true

@@ -33,6 +33,10 @@ type ReleaseInventory struct {
 type ReleaseInventorySpec struct {
 	// releaseRef is the Release.
 	ReleaseRef ReleaseReference `json:"releaseRef"`
+	// releaseGeneration is the generation of the Release for which the resourceVersions of the
+	// entries count: by another spec, other fields may be applied of the same object.
+	// +optional
+	ReleaseGeneration int64 `json:"releaseGeneration,omitempty"`
 	// entries are the objects.
 	// +optional
 	// +listType=atomic
@@ -56,6 +60,11 @@ type InventoryEntry struct {
 	// digest of the object as it was last applied; empty until then.
 	// +optional
 	Digest string `json:"digest,omitempty"`
+	// resourceVersion of the object in the target cluster when it was last applied, for the
+	// generation in releaseGeneration: an object that still has it is as it was applied. It is
+	// there only together with the digest.
+	// +optional
+	ResourceVersion string `json:"resourceVersion,omitempty"`
 	// stage in which the object is applied; pruning goes in reverse.
 	// +optional
 	Stage int32 `json:"stage,omitempty"`
@@ -88,8 +97,8 @@ const (
 
 // ReleaseInventoryStatus is the health of a Release's objects.
 type ReleaseInventoryStatus struct {
-	// observedGeneration is the generation of the spec whose every entry was judged on an
-	// object at least as new as the one applied.
+	// observedGeneration is the generation of the spec whose every entry that has a digest was
+	// judged on an object at least as new as the one applied.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// summary counts the objects by health.

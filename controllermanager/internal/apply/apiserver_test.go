@@ -5,6 +5,7 @@ package apply
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,12 +21,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 )
 
@@ -34,7 +37,8 @@ import (
 // preconditions on uid and resourceVersion, dry runs, merge and JSON patches, deletion with
 // preconditions, propagation and finalizers. Its answers are those of a kube-apiserver 1.37.
 type apiServer struct {
-	dynamic dynamic.Interface
+	dynamic  dynamic.Interface
+	metadata metadata.Interface
 
 	mu       sync.Mutex
 	kinds    map[schema.GroupVersionResource]served
@@ -60,7 +64,10 @@ type request struct {
 	dryRun bool
 	force  bool
 	body   map[string]any
-	live   *unstructured.Unstructured // nil when there is none
+	// selector of labels, and whether only metadata is asked for, of a list.
+	selector string
+	partial  bool
+	live     *unstructured.Unstructured // nil when there is none
 }
 
 func (r request) String() string {
@@ -89,17 +96,21 @@ func newAPIServer(t *testing.T) *apiServer {
 	}}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
-	client, err := dynamic.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
-	if err != nil {
+	config := &rest.Config{Host: server.URL, QPS: -1}
+	var errs [2]error
+	s.dynamic, errs[0] = dynamic.NewForConfig(config)
+	s.metadata, errs[1] = metadata.NewForConfig(config)
+	if err := errors.Join(errs[:]...); err != nil {
 		t.Fatal(err)
 	}
-	s.dynamic = client
 	return s
 }
 
-// Dynamic, Mapping and Invalidate make the server a Target.
+// Dynamic, Metadata, Mapping and Invalidate make the server a Target.
 
 func (s *apiServer) Dynamic() dynamic.Interface { return s.dynamic }
+
+func (s *apiServer) Metadata() metadata.Interface { return s.metadata }
 
 func (s *apiServer) Invalidate() { s.invalidated++ }
 
@@ -208,7 +219,7 @@ func parse(h *http.Request) (request, schema.GroupVersionResource, error) {
 		"PATCH" + string(types.MergePatchType): "merge", "PATCH" + string(types.JSONPatchType): "json",
 	}[h.Method+patchType(h)]
 	if r.verb == "get" && len(parts) == 1 {
-		r.verb = "list"
+		r.verb, r.selector, r.partial = "list", h.URL.Query().Get("labelSelector"), strings.Contains(h.Header.Get("Accept"), "as=PartialObjectMetadataList")
 	}
 	body, err := io.ReadAll(h.Body)
 	if err != nil || len(body) == 0 {
@@ -234,6 +245,11 @@ func (s *apiServer) serve(r request, gvr schema.GroupVersionResource, kind serve
 	gvk := gvr.GroupVersion().WithKind(kind.kind)
 	switch r.verb {
 	case "list":
+		if s.refuse != nil {
+			if status := s.refuse(r); status != nil {
+				return nil, status
+			}
+		}
 		return s.list(r, gvk), nil
 	case "create":
 		return s.createDryRun(r, gvr)
@@ -254,12 +270,25 @@ func (s *apiServer) serve(r request, gvr schema.GroupVersionResource, kind serve
 
 func (s *apiServer) list(r request, gvk schema.GroupVersionKind) any {
 	items := []any{}
-	for _, obj := range s.objects {
-		if obj.GroupVersionKind() == gvk {
-			items = append(items, obj.Object)
-		}
+	selector, err := labels.Parse(r.selector)
+	if err != nil {
+		panic(err)
 	}
-	return map[string]any{"apiVersion": gvk.GroupVersion().String(), "kind": gvk.Kind + "List", "metadata": map[string]any{}, "items": items}
+	for path, obj := range s.objects {
+		if obj.GroupVersionKind() != gvk || !strings.HasPrefix(path, r.path+"/") && strings.Contains(r.path, "/namespaces/") || !selector.Matches(labels.Set(obj.GetLabels())) {
+			continue
+		}
+		if r.partial {
+			items = append(items, map[string]any{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": obj.Object["metadata"]})
+			continue
+		}
+		items = append(items, obj.Object)
+	}
+	list := map[string]any{"apiVersion": gvk.GroupVersion().String(), "kind": gvk.Kind + "List", "metadata": map[string]any{}, "items": items}
+	if r.partial {
+		list["apiVersion"], list["kind"] = "meta.k8s.io/v1", "PartialObjectMetadataList"
+	}
+	return list
 }
 
 func (s *apiServer) createDryRun(r request, gvr schema.GroupVersionResource) (any, *metav1.Status) {

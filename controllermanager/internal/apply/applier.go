@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/klog/v2"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -29,6 +30,7 @@ const defaultConcurrency = 8
 // Target is the cluster that is written to, seen with the Release's identity.
 type Target interface {
 	Dynamic() dynamic.Interface
+	Metadata() metadata.Interface
 	// Mapping finds the resource of a kind; an empty version means the preferred one.
 	// meta.IsNoMatchError tells that the cluster does not serve the kind.
 	Mapping(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error)
@@ -114,12 +116,13 @@ const (
 )
 
 // Result is the outcome for one object. Without Err, the object is in the cluster as
-// rendered: UID and Digest belong into its inventory entry.
+// rendered: UID, Digest and ResourceVersion belong into its inventory entry.
 type Result struct {
-	Key    corev1alpha1.ObjectKey
-	UID    types.UID
-	Digest string
-	Action Action
+	Key             corev1alpha1.ObjectKey
+	UID             types.UID
+	Digest          string
+	ResourceVersion string
+	Action          Action
 	// Err says why the object was not applied, for people, without naming the object.
 	// Reason and Retryable classify it.
 	Err error
@@ -153,9 +156,10 @@ func (a *Applier) applyOne(ctx context.Context, o render.Object) (result Result)
 		result.Err = a.explain(err, result.Key)
 		return result
 	}
-	result.UID, result.Action = live.GetUID(), action
+	result.UID, result.ResourceVersion, result.Action = live.GetUID(), live.GetResourceVersion(), action
 	a.record(corev1alpha1.InventoryEntry{
-		ObjectKey: result.Key, UID: result.UID, Digest: result.Digest, Stage: o.Stage, Keep: o.Keep, Hook: d.known.Hook,
+		ObjectKey: result.Key, UID: result.UID, Digest: result.Digest, ResourceVersion: result.ResourceVersion,
+		Stage: o.Stage, Keep: o.Keep, Hook: d.known.Hook,
 	})
 	klog.FromContext(ctx).V(4).Info("Applied object", "object", describe(result.Key), "action", action)
 	return result

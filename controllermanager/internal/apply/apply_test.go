@@ -128,7 +128,8 @@ func TestApplyWays(t *testing.T) {
 				g.Expect(Reason(result.Err)).To(Equal(tt.want.reason))
 				return
 			}
-			g.Expect(result).To(Equal(Result{Key: v2.Key(), UID: s.get(settingsPath).GetUID(), Digest: v2.Digest, Action: tt.want.action}))
+			live := s.get(settingsPath)
+			g.Expect(result).To(Equal(Result{Key: v2.Key(), UID: live.GetUID(), Digest: v2.Digest, ResourceVersion: live.GetResourceVersion(), Action: tt.want.action}))
 			g.Expect(s.get(settingsPath).GetAnnotations()).To(HaveKeyWithValue(corev1alpha1.AnnotationRelease, "home/team/shop"))
 			g.Expect(s.get(settingsPath).GetLabels()).To(HaveKeyWithValue(corev1alpha1.LabelOwner, corev1alpha1.OwnerLabelValue("home", "team", "shop")))
 		})

@@ -43,7 +43,7 @@ func fromObject(o render.Object, hook string) corev1alpha1.InventoryEntry {
 // every entry of old and every entry of desired, sorted by Key.
 //
 // An entry that is in both takes its version, stage and hook from desired, and keeps the
-// UID and digest of what was last applied, unless desired knows them. It stays protected
+// UID, digest and resourceVersion of what was last applied, unless desired knows them. It stays protected
 // from deletion when either says so: until desired is applied, what was applied last
 // still counts.
 func Union(old, desired []corev1alpha1.InventoryEntry) []corev1alpha1.InventoryEntry {
@@ -62,7 +62,7 @@ func merged(old, desired corev1alpha1.InventoryEntry) corev1alpha1.InventoryEntr
 		desired.UID = old.UID
 	}
 	if desired.Digest == "" {
-		desired.Digest = old.Digest
+		desired.Digest, desired.ResourceVersion = old.Digest, old.ResourceVersion
 	}
 	desired.Keep = desired.Keep || old.Keep
 	return desired

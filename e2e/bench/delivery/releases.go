@@ -4,6 +4,7 @@ package delivery
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -12,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/client/clientset/versioned"
@@ -142,7 +145,12 @@ func (r *releases) watching(ctx context.Context, do func() error, enough func(wa
 	if err != nil {
 		return err
 	}
-	watcher, err := r.api.CoreV1alpha1().Releases(namespace).Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	// Servers end watches after a while.
+	watcher, err := watchtools.NewRetryWatcherWithContext(ctx, list.ResourceVersion, &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return r.api.CoreV1alpha1().Releases(namespace).Watch(ctx, options)
+		},
+	})
 	if err != nil {
 		return err
 	}
@@ -158,7 +166,7 @@ func (r *releases) watching(ctx context.Context, do func() error, enough func(wa
 			done = nil
 		case event, ok := <-watcher.ResultChan():
 			if !ok {
-				return fmt.Errorf("the watch ended: %w", ctx.Err())
+				return errors.Join(errors.New("the watch ended"), ctx.Err())
 			}
 			release, is := event.Object.(*corev1alpha1.Release)
 			if !is {

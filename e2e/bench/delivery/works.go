@@ -77,7 +77,7 @@ func (t *trial) compare(ctx context.Context, work string, objects []*unstructure
 	var ours, bare report.Samples
 	var removal []float64
 	costs := [2]meter.Costs{{}, {}}
-	seen := counts{}
+	seen, ended := counts{}, counts{}
 	for round := range t.sizes.rounds + 1 {
 		var took [2]time.Duration
 		for _, side := range [2]int{round % 2, 1 - round%2} {
@@ -99,10 +99,15 @@ func (t *trial) compare(ctx context.Context, work string, objects []*unstructure
 				costs[side].Add(once)
 			}
 		}
-		gone, err := t.releases.gone(ctx, names, func() error { return t.releases.each(ctx, names, t.releases.delete) })
+		var gone time.Duration
+		removed, err := t.counting(ctx, func() (err error) {
+			gone, err = t.releases.gone(ctx, names, func() error { return t.releases.each(ctx, names, t.releases.delete) })
+			return err
+		})
 		if err != nil {
 			return report.Comparison{}, err
 		}
+		ended = removed
 		if err := t.deleteBare(ctx, objects); err != nil {
 			return report.Comparison{}, err
 		}
@@ -120,6 +125,7 @@ func (t *trial) compare(ctx context.Context, work string, objects []*unstructure
 	}
 	t.figure(work, "until all is removed", "s", removal)
 	t.tell(work, seen)
+	t.tell(work+", and removed", ended)
 	return c, nil
 }
 

@@ -36,13 +36,13 @@ func (c *Controller) compare(ctx context.Context, release *corev1alpha1.Release,
 	want *desired.Desired, t *Target, m *memory,
 ) findings {
 	comparer := &compare.Comparer{Target: t, Installation: c.Installation, Release: release}
-	digests := map[corev1alpha1.ObjectKey]string{}
+	entries := map[corev1alpha1.ObjectKey]corev1alpha1.InventoryEntry{}
 	for _, entry := range inventory.Entries() {
-		digests[identity(entry.ObjectKey)] = entry.Digest
+		entries[identity(entry.ObjectKey)] = entry
 	}
 	found := findings{}
 	for _, object := range want.Objects {
-		found.underWay = found.underWay || digests[identity(object.Key())] != object.Digest
+		found.underWay = found.underWay || entries[identity(object.Key())].Digest != object.Digest
 	}
 	if found.underWay {
 		return found
@@ -52,7 +52,8 @@ func (c *Controller) compare(ctx context.Context, release *corev1alpha1.Release,
 	compare.Parallel(len(want.Objects), func(i int) {
 		object := want.Objects[i]
 		version, seen := c.version(ctx, t, object.Key())
-		if seen && m.clean[object.Key()] == (cleanAt{object.Digest, version}) {
+		known := m.clean[object.Key()] == (cleanAt{object.Digest, version}) || inventory.asApplied(release, entries[identity(object.Key())], version)
+		if seen && known {
 			versions[i] = version
 			return
 		}

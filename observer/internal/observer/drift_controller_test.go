@@ -5,7 +5,10 @@ package observer
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -509,6 +512,52 @@ func TestDescribe(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			NewWithT(t).Expect(describe(test.given)).To(Equal(test.want))
+		})
+	}
+}
+
+// An object with the resourceVersion at which it was applied costs no request, as long as the
+// spec is that by which it was applied: another one may ignore other fields.
+func TestObjectThatIsAsItWasAppliedIsNotCompared(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		do   func(w *world)
+		want []string
+	}{
+		{"as applied", func(*world) {}, nil},
+		{"somebody wrote to it", func(w *world) {
+			w.cluster.Put(marked(configMap))
+			w.awaitWatch(configMap)
+		}, []string{"cm"}},
+		{"by another spec", func(w *world) { w.setSpecOf(w.release().Generation - 1) }, []string{"cm", "other"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.applied(configMap, other)
+			w.judge() // starts the watches
+			w.awaitWatch(configMap)
+			w.awaitWatch(other)
+			var entries []corev1alpha1.InventoryEntry
+			for _, manifest := range []string{configMap, other} {
+				one := entry(manifest, "digest of "+manifest)
+				one.ResourceVersion = w.live(manifest)
+				entries = append(entries, one)
+			}
+			w.setEntries(entries...)
+			w.setSpecOf(w.release().Generation)
+			test.do(w)
+			w.cluster.Asked()
+			_, err := w.drift.Reconcile(t.Context(), key)
+			w.Expect(err).NotTo(HaveOccurred())
+			asked := map[string]bool{}
+			for _, request := range w.cluster.Asked() {
+				asked[request[strings.LastIndex(request, "/")+1:]] = true
+			}
+			w.Expect(slices.Sorted(maps.Keys(asked))).To(Equal(test.want))
+			w.Expect(meta.IsStatusConditionTrue(w.release().Status.Conditions, corev1alpha1.ConditionInSync)).To(BeTrue())
+			_, err = w.drift.Reconcile(t.Context(), key)
+			w.Expect(err).NotTo(HaveOccurred())
+			w.Expect(w.cluster.Asked()).To(BeEmpty())
 		})
 	}
 }

@@ -26,8 +26,9 @@ type HealthController struct {
 	Clock  clock.Clock
 	Resync time.Duration
 
-	mu    sync.Mutex
-	known map[types.NamespacedName]map[string]judged // by Release and page
+	mu      sync.Mutex
+	known   map[types.NamespacedName]map[string]judged // by Release and page
+	written map[types.NamespacedName]time.Time         // when health was last written, by Release
 }
 
 // Reconcile judges one Release. What did not change since it was last judged costs no
@@ -40,6 +41,9 @@ func (c *HealthController) Reconcile(ctx context.Context, key types.NamespacedNa
 	}
 	if err != nil {
 		return base.Result{}, err
+	}
+	if left := max(c.beginning(pages), c.resting(release, pages)); left > 0 {
+		return base.Result{RequeueAfter: left}, nil
 	}
 	t, err := c.reach(ctx, release)
 	if err != nil {
@@ -59,6 +63,57 @@ func (c *HealthController) Reconcile(ctx context.Context, key types.NamespacedNa
 	// The hooks are followed though the status could not be written, and the reverse.
 	errs = append(errs, c.followHooks(ctx, release, reader))
 	return base.Result{RequeueAfter: next}, errors.Join(errs...)
+}
+
+// firstApply is how long the first apply of a Release may take until it is said of its objects
+// that they are not applied yet. Most take a moment, and are not worth a write.
+const firstApply = 3 * time.Second
+
+// beginning is how much of that is left for an inventory of which nothing is applied.
+func (c *HealthController) beginning(pages Pages) time.Duration {
+	first := pages[0]
+	for _, entry := range pages.Entries() {
+		if !neverApplied(entry) {
+			return 0
+		}
+	}
+	if first.Status.Summary != nil {
+		return 0
+	}
+	return min(firstApply-c.Clock.Since(first.CreationTimestamp.Time), firstApply)
+}
+
+// rest is how long health that was just written is left as it is: a burst of changes is a few
+// writes. The first one is told at once, and so is what the controller-manager waits for.
+const rest = time.Second
+
+// resting is how much of that is left.
+func (c *HealthController) resting(release *corev1alpha1.Release, pages Pages) time.Duration {
+	if hooksRun(release) {
+		return 0
+	}
+	for _, page := range pages {
+		if page.Status.ObservedGeneration != page.Generation && release.DeletionTimestamp.IsZero() {
+			return 0
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at, ok := c.written[nameOf(release)]
+	if !ok {
+		return 0
+	}
+	return min(rest-c.Clock.Since(at), rest)
+}
+
+// wrote notes that health was written.
+func (c *HealthController) wrote(release types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.written == nil {
+		c.written = map[types.NamespacedName]time.Time{}
+	}
+	c.written[release] = c.Clock.Now()
 }
 
 // find gives the Release and its inventory; the error is NotFound when either is absent.
@@ -104,6 +159,7 @@ func (c *HealthController) remembered(release types.NamespacedName, page string)
 func (c *HealthController) Forget(key types.NamespacedName) {
 	c.mu.Lock()
 	delete(c.known, key)
+	delete(c.written, key)
 	c.mu.Unlock()
 	c.Tracker.ForgetRelease(key)
 }

@@ -5,6 +5,7 @@ package observer
 import (
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -102,8 +103,8 @@ func TestObservedGenerationSpeaksOfReadsAfterIt(t *testing.T) {
 		want    []string
 	}{
 		{"an entry that did not change", []string{"d1"}, true, nil},
-		{"an entry that is about to be applied", []string{""}, true, []string{"cm"}},
-		{"an entry that was applied with the same content", []string{"", "d1"}, true, []string{"cm", "cm"}},
+		{"an entry that is about to be applied", []string{""}, true, nil},
+		{"an entry that was applied with the same content", []string{"", "d1"}, true, []string{"cm"}},
 		{"a generation that was not seen", []string{"", "d1"}, false, []string{"cm", "web"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -131,6 +132,107 @@ func TestObservedGenerationSpeaksOfReadsAfterIt(t *testing.T) {
 			w.Expect(w.inventory().Status.ObservedGeneration).To(Equal(w.inventory().Generation))
 		})
 	}
+}
+
+// An entry tells the resourceVersion at which its object was applied.
+func TestObjectThatIsAsItWasAppliedIsNotRead(t *testing.T) {
+	at := func(e corev1alpha1.InventoryEntry, version string) corev1alpha1.InventoryEntry {
+		e.ResourceVersion = version
+		return e
+	}
+	w := newWorld(t)
+	w.cluster.Put(marked(configMap))
+	w.cluster.Put(marked(ready))
+	w.setRelease(nothing)
+	w.setEntries(entry(configMap, "d1"), entry(ready, "d2"))
+	w.judge()
+	w.awaitWatch(configMap)
+	w.awaitWatch(ready)
+	w.cluster.Asked()
+
+	w.setEntries(entry(configMap, ""), entry(ready, ""))
+	w.judge()
+	w.setEntries(at(entry(configMap, "d3"), w.live(configMap)), at(entry(ready, "d4"), w.live(ready)))
+	w.judge()
+	w.Expect(w.cluster.Asked()).To(BeEmpty(), "both have the versions that were judged")
+
+	w.cluster.Put(marked(configMap))
+	w.cluster.Put(marked(ready))
+	w.awaitWatch(configMap)
+	w.awaitWatch(ready)
+	w.setEntries(at(entry(configMap, "d5"), w.live(configMap)), at(entry(ready, "d6"), w.live(ready)))
+	w.judge()
+	w.Expect(w.cluster.Asked()).To(Equal([]string{"GET " + w.cluster.Path(ready)}), "a ConfigMap is well by existing, a Deployment is not")
+	w.Expect(w.statuses()).To(Equal(map[string]corev1alpha1.HealthStatus{"cm": corev1alpha1.HealthHealthy, "web": corev1alpha1.HealthHealthy}))
+
+	w.setEntries(at(entry(configMap, "d7"), "later"), at(entry(ready, "d8"), "later"))
+	w.judge()
+	w.Expect(w.cluster.Asked()).To(HaveLen(2), "the watch is late")
+
+	w.cluster.Delete(configMap)
+	w.awaitWatch(configMap)
+	w.judge()
+	w.Expect(w.statuses()).To(HaveKeyWithValue("cm", corev1alpha1.HealthMissing))
+}
+
+// What is about to be applied for the first time is worth a word only when it takes a while.
+func TestFirstApplyIsNotJudgedAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.setRelease(nothing)
+	first := entry(configMap, "")
+	first.UID = ""
+	w.setEntries(first)
+	w.created(w.clock.Now())
+	w.writes()
+	result, err := w.health.Reconcile(t.Context(), key)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(result.RequeueAfter).To(And(BeNumerically(">", 0), BeNumerically("<=", firstApply)))
+	w.Expect(w.writes()).To(BeEmpty())
+	w.clock.Step(firstApply)
+	w.judge()
+	w.Expect(w.statuses()).To(Equal(map[string]corev1alpha1.HealthStatus{"cm": corev1alpha1.HealthMissing}))
+}
+
+// A burst of changes is a few writes: the first at once, the last when the rest is over.
+func TestBurstsAreDamped(t *testing.T) {
+	w := newWorld(t)
+	w.cluster.Put(marked(ready))
+	w.setRelease(nothing)
+	w.setEntries(entry(ready, "d"))
+	w.judge()
+	w.awaitWatch(ready)
+	w.clock.Step(time.Minute)
+	w.writes()
+	w.cluster.Asked()
+	pass := func() time.Duration {
+		result, err := w.health.Reconcile(t.Context(), key)
+		w.Expect(err).NotTo(HaveOccurred())
+		w.see()
+		return result.RequeueAfter
+	}
+	for i := range 20 {
+		manifest := ready
+		if i%2 == 0 {
+			manifest = strings.Replace(ready, "availableReplicas: 1", "availableReplicas: 0", 1)
+		}
+		w.cluster.Put(marked(manifest))
+		w.awaitWatch(manifest)
+		after := pass()
+		if i > 0 {
+			w.Expect(after).To(Equal(rest))
+			w.Expect(w.cluster.Asked()).To(BeEmpty(), "nothing is read in between")
+		}
+	}
+	w.Expect(w.writes()).To(HaveLen(1))
+	w.Expect(w.statuses()).To(HaveKeyWithValue("web", corev1alpha1.HealthProgressing))
+	w.clock.Step(rest)
+	pass()
+	w.Expect(w.statuses()).To(HaveKeyWithValue("web", corev1alpha1.HealthHealthy), "nothing is hidden for longer")
+
+	w.cluster.Put(marked(strings.Replace(ready, "availableReplicas: 1", "availableReplicas: 0", 1)))
+	w.setEntries(entry(ready, "newer"))
+	pass()
+	w.Expect(w.statuses()).To(HaveKeyWithValue("web", corev1alpha1.HealthProgressing), "a new generation is waited for")
 }
 
 func TestHealthOfAnOlderInventoryIsNotWritten(t *testing.T) {

@@ -26,6 +26,7 @@ func (c *HealthController) write(ctx context.Context, inventory *corev1alpha1.Re
 	if equality.Semantic.DeepEqual(status, inventory.Status) {
 		return nil
 	}
+	c.wrote(ReleaseOf(inventory))
 	updated := inventory.DeepCopy()
 	updated.Status = status
 	_, err := c.Client.CoreV1alpha1().ReleaseInventories(inventory.Namespace).UpdateStatus(ctx, updated, metav1.UpdateOptions{})

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +16,13 @@ import (
 	"kumodo.io/convoy/health"
 	"kumodo.io/convoy/observer/internal/compare"
 )
+
+// hooksRun tells whether hooks of the Release are under way.
+func hooksRun(release *corev1alpha1.Release) bool {
+	return release.Status.Lifecycle != nil && slices.ContainsFunc(release.Status.Lifecycle.Hooks, func(hook corev1alpha1.HookStatus) bool {
+		return hook.Phase == corev1alpha1.HookRunning
+	})
+}
 
 // followHooks writes how the Release's running hooks are through the lifecycle
 // subresource, at the resourceVersion that was read: a run that was replaced meanwhile is

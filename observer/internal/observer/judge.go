@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -40,18 +41,16 @@ type judged struct {
 
 // judge gives the health of every entry, in their order.
 //
-// An older judgement stands when entry, rules, and the object's version in its watch are
-// the same. That alone could mislead: before an object is applied its entry loses its
-// digest, and has it again afterwards, while the watch may be late. So an older judgement
-// counts only if no generation of the inventory lies between: then the entry was seen
-// without its digest, and judged anew when it got it back.
+// What is known of an object stands as long as it can be seen that nothing changed; see
+// judged.stands.
 func (c *HealthController) judge(ctx context.Context, release *corev1alpha1.Release, inventory *corev1alpha1.ReleaseInventory,
 	t *Target, reader *compare.Comparer,
 ) judged {
 	before := c.remembered(nameOf(release), inventory.Name)
-	if before.inventory != inventory.UID || before.generation > inventory.Generation || before.generation < inventory.Generation-1 {
+	if before.inventory != inventory.UID || before.generation > inventory.Generation {
 		before.byIdentity = nil
 	}
+	noneBetween := before.generation >= inventory.Generation-1
 	assessor, rules := c.Rules.For(release)
 	entries := inventory.Spec.Entries
 	results := make([]judgement, len(entries))
@@ -64,11 +63,16 @@ func (c *HealthController) judge(ctx context.Context, release *corev1alpha1.Rele
 		}
 		old, ok := before.byIdentity[identity(entries[i].ObjectKey)]
 		version, seen := c.version(ctx, t, entries[i].ObjectKey)
-		if ok && seen && old.err == nil && old.entry == entries[i] && old.version == version && old.rules == rules {
+		if ok && seen && old.err == nil && old.version == version && old.rules == rules && old.stands(entries[i], noneBetween) {
 			results[i] = old
+			results[i].entry = entries[i]
 			return
 		}
-		results[i] = read(ctx, t, reader, assessor, entries[i])
+		if result, decided := existing(assessor, entries[i], version, seen); decided {
+			results[i] = result
+		} else {
+			results[i] = read(ctx, t, reader, assessor, entries[i])
+		}
 		results[i].rules = rules
 	})
 	now := judged{inventory: inventory.UID, generation: inventory.Generation, results: results, byIdentity: map[corev1alpha1.ObjectKey]judgement{}}
@@ -81,10 +85,36 @@ func (c *HealthController) judge(ctx context.Context, release *corev1alpha1.Rele
 	return now
 }
 
+// stands tells whether a judgement counts for what the entry is by now, when the object has the
+// same version in its watch. Before an object is applied its entry loses its digest, and has it
+// again afterwards, while the watch may be late. Without its digest, nobody counts on the
+// judgement. With it, the entry has the version at which the object was applied; if the
+// object has another one since, as those do that controllers write to, the entry must be
+// the same and no generation of the inventory lie between: then it was judged anew when it got
+// its digest back.
+func (j judgement) stands(entry corev1alpha1.InventoryEntry, noneBetween bool) bool {
+	was := j.entry
+	was.Digest, was.ResourceVersion = entry.Digest, entry.ResourceVersion
+	if was != entry {
+		return false
+	}
+	return entry.Digest == "" || entry.ResourceVersion == j.version || noneBetween && j.entry == entry
+}
+
 // neverApplied tells an entry that was written ahead of its object, which was not applied so
 // far. What the cluster has of that name, if anything, is not the Release's.
 func neverApplied(entry corev1alpha1.InventoryEntry) bool {
 	return entry.UID == "" && entry.Digest == ""
+}
+
+// existing judges an object of a kind that is well by existing, when its watch has it as it was
+// applied. Nothing of it needs to be read.
+func existing(assessor *health.Assessor, entry corev1alpha1.InventoryEntry, version string, seen bool) (judgement, bool) {
+	if !seen || version == "" || version != entry.ResourceVersion {
+		return judgement{}, false
+	}
+	result, ok := assessor.Existing(schema.GroupKind{Group: entry.Group, Kind: entry.Kind})
+	return judgement{entry: entry, version: version, served: true, Result: result}, ok
 }
 
 // read judges an object as it is now.

@@ -45,6 +45,12 @@ func ReleaseOf(page *corev1alpha1.ReleaseInventory) types.NamespacedName {
 	return types.NamespacedName{Namespace: page.Namespace, Name: name}
 }
 
+// asApplied tells that an object, whose resourceVersion is known, is as it was applied by the
+// Release's present spec: nobody has written to it since.
+func (p Pages) asApplied(release *corev1alpha1.Release, entry corev1alpha1.InventoryEntry, version string) bool {
+	return version != "" && version == entry.ResourceVersion && p[0].Spec.ReleaseGeneration == release.Generation
+}
+
 // Entries are those of all pages.
 func (p Pages) Entries() []corev1alpha1.InventoryEntry {
 	if len(p) == 1 {

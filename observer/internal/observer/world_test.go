@@ -167,6 +167,25 @@ func (w *world) setEntries(entries ...corev1alpha1.InventoryEntry) {
 	w.see()
 }
 
+// created sets when the inventory was made.
+func (w *world) created(at time.Time) {
+	w.t.Helper()
+	inventory := w.inventory()
+	inventory.CreationTimestamp = metav1.NewTime(at)
+	w.store(inventories, false, inventory)
+	w.see()
+}
+
+// setSpecOf makes the entries of the inventory count for a generation of the Release.
+func (w *world) setSpecOf(generation int64) {
+	w.t.Helper()
+	inventory := w.inventory()
+	inventory.Generation++
+	inventory.Spec.ReleaseGeneration = generation
+	w.store(inventories, false, inventory)
+	w.see()
+}
+
 var (
 	releases    = corev1alpha1.SchemeGroupVersion.WithResource("releases")
 	inventories = corev1alpha1.SchemeGroupVersion.WithResource("releaseinventories")
@@ -274,6 +293,9 @@ func (w *world) writeLifecycle(action clienttesting.Action) (bool, runtime.Objec
 // it wrote.
 func (w *world) judge() base.Result {
 	w.t.Helper()
+	if release, pages, err := w.health.find(key); err == nil {
+		w.clock.Step(max(w.health.resting(release, pages), 0))
+	}
 	result, err := w.health.Reconcile(w.t.Context(), key)
 	w.Expect(err).NotTo(HaveOccurred())
 	w.see()

@@ -4140,6 +4140,13 @@ func schema_convoy_api_core_v1alpha1_InventoryEntry(ref common.ReferenceCallback
 							Format:      "",
 						},
 					},
+					"resourceVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resourceVersion of the object in the target cluster when it was last applied, for the generation in releaseGeneration: an object that still has it is as it was applied. It is there only together with the digest.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 					"stage": {
 						SchemaProps: spec.SchemaProps{
 							Description: "stage in which the object is applied; pruning goes in reverse.",
@@ -5714,6 +5721,13 @@ func schema_convoy_api_core_v1alpha1_ReleaseInventorySpec(ref common.ReferenceCa
 							Ref:         ref(v1alpha1.ReleaseReference{}.OpenAPIModelName()),
 						},
 					},
+					"releaseGeneration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "releaseGeneration is the generation of the Release for which the resourceVersions of the entries count: by another spec, other fields may be applied of the same object.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
 					"entries": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
@@ -5750,7 +5764,7 @@ func schema_convoy_api_core_v1alpha1_ReleaseInventoryStatus(ref common.Reference
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedGeneration is the generation of the spec whose every entry was judged on an object at least as new as the one applied.",
+							Description: "observedGeneration is the generation of the spec whose every entry that has a digest was judged on an object at least as new as the one applied.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},

@@ -18,6 +18,10 @@ type InventoryEntryApplyConfiguration struct {
 	UID *types.UID `json:"uid,omitempty"`
 	// digest of the object as it was last applied; empty until then.
 	Digest *string `json:"digest,omitempty"`
+	// resourceVersion of the object in the target cluster when it was last applied, for the
+	// generation in releaseGeneration: an object that still has it is as it was applied. It is
+	// there only together with the digest.
+	ResourceVersion *string `json:"resourceVersion,omitempty"`
 	// stage in which the object is applied; pruning goes in reverse.
 	Stage *int32 `json:"stage,omitempty"`
 	// hook is the name of the hook whose object this is.
@@ -85,6 +89,14 @@ func (b *InventoryEntryApplyConfiguration) WithUID(value types.UID) *InventoryEn
 // If called multiple times, the Digest field is set to the value of the last call.
 func (b *InventoryEntryApplyConfiguration) WithDigest(value string) *InventoryEntryApplyConfiguration {
 	b.Digest = &value
+	return b
+}
+
+// WithResourceVersion sets the ResourceVersion field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ResourceVersion field is set to the value of the last call.
+func (b *InventoryEntryApplyConfiguration) WithResourceVersion(value string) *InventoryEntryApplyConfiguration {
+	b.ResourceVersion = &value
 	return b
 }
 

@@ -11,6 +11,9 @@ package v1alpha1
 type ReleaseInventorySpecApplyConfiguration struct {
 	// releaseRef is the Release.
 	ReleaseRef *ReleaseReferenceApplyConfiguration `json:"releaseRef,omitempty"`
+	// releaseGeneration is the generation of the Release for which the resourceVersions of the
+	// entries count: by another spec, other fields may be applied of the same object.
+	ReleaseGeneration *int64 `json:"releaseGeneration,omitempty"`
 	// entries are the objects.
 	Entries []InventoryEntryApplyConfiguration `json:"entries,omitempty"`
 }
@@ -26,6 +29,14 @@ func ReleaseInventorySpec() *ReleaseInventorySpecApplyConfiguration {
 // If called multiple times, the ReleaseRef field is set to the value of the last call.
 func (b *ReleaseInventorySpecApplyConfiguration) WithReleaseRef(value *ReleaseReferenceApplyConfiguration) *ReleaseInventorySpecApplyConfiguration {
 	b.ReleaseRef = value
+	return b
+}
+
+// WithReleaseGeneration sets the ReleaseGeneration field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ReleaseGeneration field is set to the value of the last call.
+func (b *ReleaseInventorySpecApplyConfiguration) WithReleaseGeneration(value int64) *ReleaseInventorySpecApplyConfiguration {
+	b.ReleaseGeneration = &value
 	return b
 }
 

@@ -9,8 +9,8 @@ package v1alpha1
 //
 // ReleaseInventoryStatus is the health of a Release's objects.
 type ReleaseInventoryStatusApplyConfiguration struct {
-	// observedGeneration is the generation of the spec whose every entry was judged on an
-	// object at least as new as the one applied.
+	// observedGeneration is the generation of the spec whose every entry that has a digest was
+	// judged on an object at least as new as the one applied.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// summary counts the objects by health.
 	Summary *HealthSummaryApplyConfiguration `json:"summary,omitempty"`

@@ -40,6 +40,7 @@ type Connector interface {
 // Applier writes the objects of one Release to its target.
 type Applier interface {
 	Validate(ctx context.Context, objects []render.Object) error
+	Untouched(ctx context.Context, entries []corev1alpha1.InventoryEntry) map[string]bool
 	Apply(ctx context.Context, objects []render.Object) []apply.Result
 	Prune(ctx context.Context, entries []corev1alpha1.InventoryEntry) []apply.PruneResult
 	Orphan(ctx context.Context, entries []corev1alpha1.InventoryEntry) []apply.PruneResult

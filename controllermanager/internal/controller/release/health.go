@@ -74,7 +74,7 @@ func ailments(ill []ailment) string {
 
 // healthIsCurrent tells whether the inventory's status speaks of what is in it now.
 func (s *scope) healthIsCurrent() bool {
-	return s.inventory != nil && s.inventory.Status.ObservedGeneration == s.inventory.Generation
+	return s.inventory != nil && !s.unwritten && s.inventory.Status.ObservedGeneration == s.inventory.Generation
 }
 
 func (s *scope) healthByKey() map[string]corev1alpha1.ObjectHealth {

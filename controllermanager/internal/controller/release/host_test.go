@@ -4,9 +4,11 @@ package release
 
 import (
 	"encoding/json"
+	"net/http"
 	"strconv"
 	"sync"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -146,11 +148,14 @@ func (h *host) put(resource schema.GroupVersionResource, object apiObject) error
 	return h.Tracker().Update(resource, object, object.GetNamespace())
 }
 
-// patch knows merge patches of finalizers only.
+// patch knows JSON patches, and merge patches of finalizers.
 func (h *host) patch(action clienttesting.PatchActionImpl) (apiObject, error) {
 	object, err := h.stored(action.Resource, action.Namespace, action.Name)
 	if err != nil {
 		return nil, err
+	}
+	if action.PatchType == types.JSONPatchType {
+		return h.jsonPatch(action, object)
 	}
 	var patch struct {
 		Metadata struct {
@@ -166,6 +171,28 @@ func (h *host) patch(action clienttesting.PatchActionImpl) (apiObject, error) {
 	}
 	object.SetFinalizers(patch.Metadata.Finalizers)
 	return object, h.put(action.Resource, object)
+}
+
+// jsonPatch answers a test that fails as the API server does.
+func (h *host) jsonPatch(action clienttesting.PatchActionImpl, object apiObject) (apiObject, error) {
+	patch, err := jsonpatch.DecodePatch(action.Patch)
+	if err != nil {
+		return nil, err
+	}
+	before, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	after, err := patch.Apply(before)
+	if err != nil {
+		return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+	}
+	wanted := &corev1alpha1.ReleaseInventory{}
+	if err := json.Unmarshal(after, wanted); err != nil {
+		return nil, err
+	}
+	changed := mixed(object, wanted, action.Subresource)
+	return changed, h.put(action.Resource, changed)
 }
 
 func (h *host) delete(action clienttesting.DeleteActionImpl) error {

@@ -20,16 +20,35 @@ import (
 // gone, but has a finalizer of its own: deleted with its namespace, by hand, or before its
 // owner, it still tells what is to be removed.
 func (c *Controller) writeEntries(ctx context.Context, s *scope, entries []corev1alpha1.InventoryEntry, mark string) error {
-	divided, err := inventory.Paginate(s.present(), entries)
+	divided, err := inventory.Paginate(s.present(), s.ofThisSpec(entries))
 	switch {
 	case err != nil:
 		return err
 	case len(divided) > 1 || len(s.pages) > 1:
 		return c.writePages(ctx, s, divided, mark)
 	case len(s.pages) == 0:
-		return c.createPage(ctx, s, entries, mark)
+		return c.createPage(ctx, s, divided[0], mark)
 	}
-	return c.updatePage(ctx, s, 0, entries, mark)
+	return c.updatePage(ctx, s, 0, divided[0], mark)
+}
+
+// sameSpec tells whether the inventory speaks of the Release's present spec.
+func (s *scope) sameSpec() bool {
+	return s.inventory != nil && s.inventory.Spec.ReleaseGeneration == s.release.Generation
+}
+
+// ofThisSpec gives entries as they count for the Release's present spec: what is known of an
+// object that was applied by another one, which may have ignored other fields of it, is no
+// more than that.
+func (s *scope) ofThisSpec(entries []corev1alpha1.InventoryEntry) []corev1alpha1.InventoryEntry {
+	if s.inventory == nil || s.sameSpec() {
+		return entries
+	}
+	entries = slices.Clone(entries)
+	for i := range entries {
+		entries[i].ResourceVersion = ""
+	}
+	return entries
 }
 
 // present gives the entries of the pages, page by page.
@@ -77,6 +96,7 @@ func own(page *corev1alpha1.ReleaseInventory, release *corev1alpha1.Release) {
 		page.Finalizers = append(page.Finalizers, corev1alpha1.FinalizerRelease)
 	}
 	page.Spec.ReleaseRef = corev1alpha1.ReleaseReference{Name: release.Name, UID: release.UID}
+	page.Spec.ReleaseGeneration = release.Generation
 }
 
 // dropInventory deletes the pages of the inventory together with their finalizers, the first

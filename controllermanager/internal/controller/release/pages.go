@@ -4,6 +4,8 @@ package release
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -106,9 +108,9 @@ func (c *Controller) readPages(ctx context.Context, release types.NamespacedName
 	}
 }
 
-// setPages makes pages those of the scope.
+// setPages makes pages those of the scope, which says nothing else of the inventory then.
 func (s *scope) setPages(pages []*corev1alpha1.ReleaseInventory) {
-	s.pages, s.inventory = pages, bound(pages)
+	s.pages, s.inventory, s.unwritten = pages, bound(pages), false
 }
 
 // writePages brings the pages in line with entries. Entries stay on their pages, so that a
@@ -188,32 +190,63 @@ func (c *Controller) updatePage(ctx context.Context, s *scope, n int, entries []
 	return nil
 }
 
-// rewritePage writes a changed page. The observer writes the status of the same object: when
-// that is all that happened in between, the change is made again on top of it, for what an
-// apply did must not get lost.
+// rewritePage writes a changed page, unless another one has written its spec since. The
+// observer writes the status of the same object meanwhile, which does not count: the
+// generation is what the patch is made for.
 func (c *Controller) rewritePage(ctx context.Context, s *scope, known *corev1alpha1.ReleaseInventory, change func(*corev1alpha1.ReleaseInventory)) (*corev1alpha1.ReleaseInventory, error) {
-	client := c.config.Client.CoreV1alpha1().ReleaseInventories(s.key.Namespace)
-	base := known
-	for tries := 0; ; tries++ {
-		changed := base.DeepCopy()
-		change(changed)
-		written, err := client.Update(ctx, changed, metav1.UpdateOptions{})
-		if err == nil {
-			c.latestInventories.wrote(written)
-			return written, nil
-		}
+	changed := known.DeepCopy()
+	change(changed)
+	patch, err := pagePatch(known, changed)
+	if err != nil {
+		return nil, fmt.Errorf("writing the inventory of Release %s: %w", s.key, err)
+	}
+	written, err := c.config.Client.CoreV1alpha1().ReleaseInventories(s.key.Namespace).
+		Patch(ctx, known.Name, types.JSONPatchType, patch, metav1.PatchOptions{})
+	if apierrors.IsInvalid(err) && c.outdated(ctx, known) {
+		err = apierrors.NewConflict(corev1alpha1.Resource("releaseinventories"), known.Name, errors.New("its spec was written by another one"))
+	}
+	if err != nil {
 		if apierrors.IsNotFound(err) {
 			c.latestInventories.forget(nameOf(known))
 		}
-		if !apierrors.IsConflict(err) || tries == 5 {
-			return nil, fmt.Errorf("writing the inventory of Release %s: %w", s.key, err)
-		}
-		current, getErr := client.Get(ctx, known.Name, metav1.GetOptions{})
-		if getErr != nil || current.UID != known.UID || !equality.Semantic.DeepEqual(current.Spec, known.Spec) {
-			return nil, fmt.Errorf("writing the inventory of Release %s: %w", s.key, err)
-		}
-		base = current
+		return nil, fmt.Errorf("writing the inventory of Release %s: %w", s.key, err)
 	}
+	c.latestInventories.wrote(written)
+	return written, nil
+}
+
+// outdated tells whether a page is another one, or has another spec, than is known: what a
+// patch for the known one is refused for is not told from other faults.
+func (c *Controller) outdated(ctx context.Context, known *corev1alpha1.ReleaseInventory) bool {
+	current, err := c.config.Client.CoreV1alpha1().ReleaseInventories(known.Namespace).Get(ctx, known.Name, metav1.GetOptions{})
+	return err == nil && (current.UID != known.UID || current.Generation != known.Generation)
+}
+
+// operation of a JSON patch.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// pagePatch is the JSON patch that makes a known page a changed one, and fails when the page is
+// another one, or has another spec, than is known.
+func pagePatch(known, changed *corev1alpha1.ReleaseInventory) ([]byte, error) {
+	operations := []operation{{"test", "/metadata/uid", known.UID}, {"test", "/metadata/generation", known.Generation}}
+	for _, part := range []struct {
+		path         string
+		before, wish any
+	}{
+		{"/metadata/ownerReferences", known.OwnerReferences, changed.OwnerReferences},
+		{"/metadata/finalizers", known.Finalizers, changed.Finalizers},
+		{"/metadata/annotations", known.Annotations, changed.Annotations},
+		{"/spec", known.Spec, changed.Spec},
+	} {
+		if !equality.Semantic.DeepEqual(part.before, part.wish) {
+			operations = append(operations, operation{"add", part.path, part.wish})
+		}
+	}
+	return json.Marshal(operations)
 }
 
 // dropLastPage deletes the last page together with its finalizer.

@@ -97,7 +97,7 @@ func TestInventoryOfManyObjects(t *testing.T) {
 	w.target.takeCalls()
 	w.pass()
 	w.Expect(w.target.takeCalls()).To(HaveLen(1))
-	w.Expect(w.host.writes).To(Equal([]string{"update releaseinventories", "update releaseinventories", "update releases/status"}),
+	w.Expect(w.host.writes).To(Equal([]string{"patch releaseinventories", "patch releaseinventories", "update releases/status"}),
 		"one page before and after the apply")
 	w.Expect(w.listed()).To(Equal(map[string]int{"1": n - 1, "2": 1}))
 

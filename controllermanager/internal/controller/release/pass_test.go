@@ -457,3 +457,41 @@ func TestFailureThatCouldNotBeToldIsTriedAgain(t *testing.T) {
 	w.pass()
 	w.Expect(w.target.takeCalls()).To(BeEmpty(), "no retry is due")
 }
+
+// The inventory is written before the first object is sent and after the last, however many
+// stages there are between.
+func TestStagesOfPassiveObjectsAreRecordedOnce(t *testing.T) {
+	w := newWorld(t, newRelease())
+	w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1"), objectOf("Secret", "b", 1, "b1"), objectOf("Widget", "c", 2, "c1"), objectOf("ConfigMap", "d", 3, "d1"))
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply a", "apply b", "apply c"}), "the health of c is waited for")
+	w.Expect(w.host.writes).To(Equal([]string{
+		"patch releases", "create releaseinventories", "patch releaseinventories", "update releases/status",
+	}))
+	for _, entry := range w.inventory().Spec.Entries {
+		w.Expect(entry.Digest != "").To(Equal(entry.Name != "d"), entry.Name)
+	}
+}
+
+// What the observer writes into the status of the inventory meanwhile is in nobody's way, and
+// what another process writes into its spec is not overwritten.
+func TestInventoryIsWrittenForTheSpecThatIsKnown(t *testing.T) {
+	w := settledWorld(t, newRelease(), objectOf("ConfigMap", "a", 0, "a1"))
+	w.source.offers("main@2", objectOf("ConfigMap", "a", 0, "a2"))
+	w.target.onApply = func() { w.observe() }
+	w.pass()
+	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("True Applied"))
+	w.Expect(w.inventory().Spec.Entries[0].Digest).To(Equal("a2"))
+
+	w.source.offers("main@3", objectOf("ConfigMap", "a", 0, "a3"))
+	w.target.onApply = func() {
+		other := w.inventory().DeepCopy()
+		other.Spec.Entries = nil
+		_, err := w.host.CoreV1alpha1().ReleaseInventories(other.Namespace).Update(t.Context(), other, metav1.UpdateOptions{})
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+	w.sync()
+	_, err := w.Reconcile(t.Context(), key)
+	w.Expect(apierrors.IsConflict(err)).To(BeTrue())
+	w.Expect(w.inventory().Spec.Entries).To(BeEmpty())
+}

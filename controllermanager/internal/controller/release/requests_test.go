@@ -98,6 +98,28 @@ func TestRequestSendsEverythingOnce(t *testing.T) {
 	w.Expect(w.release().Status.History).To(HaveLen(1), "it is the same render")
 }
 
+func TestRequestLeavesAloneWhatNobodyTouched(t *testing.T) {
+	w := settledWorld(t, newRelease(), objectOf("ConfigMap", "a", 0, "a1"), objectOf("ConfigMap", "b", 0, "b1"))
+	w.target.untouched = map[string]bool{"a": true}
+	w.requestSync("2026-03-01T10:00:00Z")
+	w.target.onApply = func() {
+		for _, entry := range w.inventory().Spec.Entries {
+			w.Expect(entry.Digest == "").To(Equal(entry.Name == "b"), entry.Name)
+		}
+	}
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply b"}))
+	w.Expect(w.release().Status.Sync.LastHandledAt).To(Equal("2026-03-01T10:00:00Z"))
+	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("True Applied"))
+
+	w.change(func(r *corev1alpha1.Release) {
+		metav1.SetMetaDataAnnotation(&r.ObjectMeta, corev1alpha1.AnnotationSyncForceRequestedAt, "2026-03-01T11:00:00Z")
+	})
+	w.target.onApply = nil
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply a", "apply b"}), "a forced sync asks nobody")
+}
+
 func TestRequestThatFailsGoesOnWithWhatIsLeft(t *testing.T) {
 	w := settledWorld(t, newRelease(manual, func(r *corev1alpha1.Release) {
 		r.Annotations = map[string]string{corev1alpha1.AnnotationSyncRequestedAt: "2026-03-01T09:00:00Z"}

@@ -38,8 +38,18 @@ func stagesOf(objects []render.Object) []stage {
 
 // applyStages applies what differs from what was applied last, stage by stage. A stage
 // that has something to apply begins when the objects of those before it are healthy, all
-// of them, whether or not they changed.
+// of them, whether or not they changed. The inventory is told once of all that was applied.
 func (c *Controller) applyStages(ctx context.Context, s *scope) outcome {
+	out := c.applyDue(ctx, s)
+	if s.unwritten {
+		if err := c.writeEntries(ctx, s, s.entries(), ""); err != nil {
+			return abort(err)
+		}
+	}
+	return out
+}
+
+func (c *Controller) applyDue(ctx context.Context, s *scope) outcome {
 	stages := stagesOf(s.result.Objects)
 	c.await(s)
 	for i, stage := range stages {
@@ -78,8 +88,8 @@ func (s *scope) dueIn(stages []stage) int {
 	return n
 }
 
-// applyBatch applies objects at once and records in the inventory which of them are as
-// desired now.
+// applyBatch applies objects at once and notes which of them are as desired now. The caller
+// writes that into the inventory.
 func (c *Controller) applyBatch(ctx context.Context, s *scope, objects []render.Object) outcome {
 	results := s.applier.Apply(ctx, objects)
 	var applied []corev1alpha1.InventoryEntry
@@ -97,9 +107,7 @@ func (c *Controller) applyBatch(ctx context.Context, s *scope, objects []render.
 		applied = append(applied, entryOf(objects[i], result, ""))
 	}
 	if len(applied) > 0 {
-		if err := c.writeEntries(ctx, s, inventory.Record(s.entries(), applied...), ""); err != nil {
-			return abort(err)
-		}
+		s.recordEntries(applied)
 	}
 	if len(failed) > 0 {
 		if err := c.takeBack(ctx, s, failed); err != nil {
@@ -110,10 +118,17 @@ func (c *Controller) applyBatch(ctx context.Context, s *scope, objects []render.
 	return next()
 }
 
+// recordEntries has the inventory of the scope say what was applied, before it is written.
+func (s *scope) recordEntries(applied []corev1alpha1.InventoryEntry) {
+	whole := *s.inventory
+	whole.Spec.Entries = inventory.Record(s.entries(), applied...)
+	s.inventory, s.unwritten = &whole, true
+}
+
 // entryOf is the entry of an object that was applied.
 func entryOf(object render.Object, result apply.Result, hook string) corev1alpha1.InventoryEntry {
 	return corev1alpha1.InventoryEntry{
-		ObjectKey: object.Key(), UID: result.UID, Digest: object.Digest,
+		ObjectKey: object.Key(), UID: result.UID, Digest: object.Digest, ResourceVersion: result.ResourceVersion,
 		Stage: object.Stage, Hook: hook, Keep: object.Keep,
 	}
 }

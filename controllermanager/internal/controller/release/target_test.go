@@ -16,9 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/metadata"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/controllermanager/internal/apply"
+	"kumodo.io/convoy/controllermanager/internal/inventory"
 	"kumodo.io/convoy/render"
 )
 
@@ -43,6 +45,8 @@ type target struct {
 	calls []string
 	// options of the applier that was made last.
 	options apply.Options
+	// untouched are the names of objects that nobody wrote to.
+	untouched map[string]bool
 	// onApply is called before objects are applied.
 	onApply func()
 }
@@ -62,8 +66,9 @@ func (t *target) ConnectRelease(context.Context, *corev1alpha1.Cluster, *corev1a
 	return t, nil
 }
 
-func (t *target) Dynamic() dynamic.Interface { return t.dynamic }
-func (t *target) Invalidate()                {}
+func (t *target) Dynamic() dynamic.Interface   { return t.dynamic }
+func (t *target) Metadata() metadata.Interface { panic("only the applier lists metadata") }
+func (t *target) Invalidate()                  {}
 
 func (t *target) Mapping(_ context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	resource, _ := meta.UnsafeGuessKindToResource(gvk)
@@ -81,6 +86,14 @@ func (t *target) as(options apply.Options) *target {
 }
 
 func (t *target) Validate(context.Context, []render.Object) error { return t.validateErr }
+
+func (t *target) Untouched(_ context.Context, entries []corev1alpha1.InventoryEntry) map[string]bool {
+	untouched := map[string]bool{}
+	for _, entry := range entries {
+		untouched[inventory.Key(entry)] = t.untouched[entry.Name] && entry.Digest != ""
+	}
+	return untouched
+}
 
 func (t *target) Apply(ctx context.Context, objects []render.Object) []apply.Result {
 	if t.onApply != nil {

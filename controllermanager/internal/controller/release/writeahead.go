@@ -46,8 +46,11 @@ func (c *Controller) writeAhead(ctx context.Context, s *scope) outcome {
 		}
 	}
 	c.noteStart(s)
+	if s.request.force == "" && !s.requestWrittenAhead() && s.sameSpec() {
+		s.untouched = s.applier.Untouched(ctx, s.objectEntries())
+	}
 	entries := s.aheadEntries()
-	if s.inventory != nil && slices.Equal(entries, s.entries()) && s.requestWrittenAhead() {
+	if s.sameSpec() && slices.Equal(entries, s.entries()) && s.requestWrittenAhead() {
 		return next()
 	}
 	for _, added := range inventory.Without(entries, s.entries()...) {
@@ -88,7 +91,8 @@ func identityRefused(err error) bool {
 
 // aheadEntries gives what the inventory must say before the first object is sent. An
 // object that is to be sent has no digest, and neither has one that is to be pruned, so
-// that nobody takes it for one in its desired state.
+// that nobody takes it for one in its desired state. A request has everything sent that is
+// not known to be in the target as it was applied.
 func (s *scope) aheadEntries() []corev1alpha1.InventoryEntry {
 	desired := inventory.FromObjects(s.result.Objects, nil)
 	resend := !s.requestWrittenAhead()
@@ -99,8 +103,8 @@ func (s *scope) aheadEntries() []corev1alpha1.InventoryEntry {
 	entries := inventory.Union(s.entries(), desired)
 	for i := range entries {
 		entry := &entries[i]
-		if entry.Hook == "" && (resend || entry.Digest != digests[inventory.Key(*entry)]) {
-			entry.Digest = ""
+		if entry.Hook == "" && (resend && !s.untouched[inventory.Key(*entry)] || entry.Digest != digests[inventory.Key(*entry)]) {
+			entry.Digest, entry.ResourceVersion = "", ""
 		}
 	}
 	return entries
