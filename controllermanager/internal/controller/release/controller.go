@@ -121,6 +121,8 @@ type Controller struct {
 	lastClusters      lastClusters
 	awaits            awaits
 	expressions       expressions
+	sightings         sightings
+	metrics           *metrics
 }
 
 // Name of the controller in logs and metrics.
@@ -146,6 +148,7 @@ func newController(config Config) *Controller {
 		releases:    config.Releases.GetIndexer(),
 		inventories: config.Inventories.GetIndexer(),
 		clusters:    config.Clusters.GetIndexer(),
+		metrics:     newMetrics(config.Harness.Registerer),
 	}
 	c.deliver = c.deliverSteps()
 	c.remove = c.removeSteps()

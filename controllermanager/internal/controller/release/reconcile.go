@@ -82,6 +82,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (b
 		return base.Result{}, nil
 	}
 	out := c.pass(ctx, s)
+	c.metrics.changed(s.clusterName(), s.changes)
 	if ctx.Err() != nil {
 		return base.Result{}, context.Cause(ctx)
 	}
@@ -91,6 +92,9 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (b
 	if s.finished {
 		c.announce(s)
 		c.forget(key)
+		if len(c.indexed(indexCluster, s.clusterName())) <= 1 { // itself, if the informer has it still
+			c.metrics.forget(s.clusterName())
+		}
 		return base.Result{}, nil
 	}
 	if err := c.afterFailure(ctx, s, out); err != nil {
@@ -142,7 +146,9 @@ func (c *Controller) pass(ctx context.Context, s *scope) outcome {
 		if remaining, early := s.early(step.attemptName()); early {
 			return outcome{kind: rests, after: remaining, step: step.name, attempt: step.attemptName()}
 		}
+		started := c.config.Clock.Now()
 		out := step.run(ctx, s)
+		c.metrics.step(step.name, c.config.Clock.Since(started))
 		out.step, out.attempt = step.name, step.attemptName()
 		if ctx.Err() != nil {
 			return out
@@ -196,6 +202,7 @@ func (c *Controller) forget(key types.NamespacedName) {
 	c.attempts.keep(key, nil)
 	c.awaits.keep(key, nil)
 	c.lastClusters.forget(key)
+	c.sightings.forget(key)
 }
 
 // untilFrom is how long it is from now until d after since, 0 when that is past.

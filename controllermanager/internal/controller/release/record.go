@@ -19,6 +19,9 @@ import (
 func (c *Controller) record(_ context.Context, s *scope) outcome {
 	before := s.applied()
 	fresh := s.fresh()
+	if lead, ok := c.sightings.ended(s.key, s.revision, c.config.Clock.Now()); ok {
+		c.metrics.applied(s.clusterName(), lead)
+	}
 	applied := corev1alpha1.AppliedStatus{
 		Revision: s.revision, Render: s.result.Digest, Generation: s.release.Generation,
 		At: before.At, Objects: int32(len(s.result.Objects)), DeleteHooks: deleteHooks(s.result),

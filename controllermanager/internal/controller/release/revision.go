@@ -44,6 +44,9 @@ func (c *Controller) findRevision(ctx context.Context, s *scope) outcome {
 		s.wakeIn(untilFrom(checkedAt, interval(s.release), s.now) + time.Second)
 	}
 	c.noteRevision(s, checkedAt)
+	if revision != s.applied().Revision {
+		c.sightings.saw(s.key, revision, s.now)
+	}
 	return next()
 }
 

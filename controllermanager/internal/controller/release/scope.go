@@ -102,8 +102,11 @@ type scope struct {
 	finished bool
 }
 
+// clusterName is the Release's cluster in metrics and indexes: "<namespace>/<name>".
+func (s *scope) clusterName() string { return s.key.Namespace + "/" + s.release.Spec.ClusterRef.Name }
+
 // changes counts objects.
-type changes struct{ created, configured, unchanged, pruned int }
+type changes struct{ created, configured, unchanged, pruned, failed int }
 
 // notice is an event for people.
 type notice struct {

@@ -101,6 +101,7 @@ func (c *Controller) applyBatch(ctx context.Context, s *scope, objects []render.
 		if result.Err != nil {
 			c.awaitOwner(s, result.Err)
 			failed = append(failed, result)
+			s.changes.failed++
 			continue
 		}
 		s.changes.note(result.Action)
