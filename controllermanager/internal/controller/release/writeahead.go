@@ -50,7 +50,7 @@ func (c *Controller) writeAhead(ctx context.Context, s *scope) outcome {
 		s.untouched = s.applier.Untouched(ctx, s.objectEntries())
 	}
 	entries := s.aheadEntries()
-	if s.sameSpec() && slices.Equal(entries, s.entries()) && s.requestWrittenAhead() {
+	if s.inventory != nil && slices.Equal(entries, s.entries()) && s.requestWrittenAhead() {
 		return next()
 	}
 	for _, added := range inventory.Without(entries, s.entries()...) {
