@@ -42,6 +42,10 @@ test-e2e: control-plane build ## Run the end-to-end suites against real clusters
 bench: control-plane ## Measure speed and cost; BENCH="-run api/get -quick" chooses, see docs/performance.md
 	@mkdir -p bin && go build -o bin/convoy-bench ./e2e/bench && ./bin/convoy-bench $(BENCH)
 
+.PHONY: fuzz
+fuzz: ## Run every fuzz target, FUZZTIME=10m each; FUZZ='FuzzTree|archive' chooses, FUZZMEM=2048 bounds the memory in MiB
+	tools/fuzz.sh
+
 .PHONY: generate
 generate: ## Regenerate deep copies, OpenAPI and the client
 	tools/generate.sh

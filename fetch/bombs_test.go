@@ -47,6 +47,36 @@ func TestGitBombs(t *testing.T) {
 	}
 }
 
+// TestArchivesThatGrow are named, whatever they come from.
+func TestArchivesThatGrow(t *testing.T) {
+	const mib = 1 << 20
+	files := map[string]string{"web/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n", "web/bomb": strings.Repeat("\x00", 16*mib)}
+	archive := testsource.TarGz(t, files)
+	repository := serveHelm(t, map[string][]byte{
+		"index.yaml":    []byte("apiVersion: v1\nentries:\n  web:\n  - {name: web, version: 1.0.0, urls: [web-1.0.0.tgz], digest: " + testsource.SHA256(archive) + "}\n"),
+		"web-1.0.0.tgz": archive,
+	})
+	registry := testsource.ServeOCI(t, false)
+	registry.Push("team/app", []testsource.Layer{{MediaType: contentLayer, Content: archive}}, "1.0.0")
+	for _, tc := range []struct {
+		name string
+		want fetch.Want
+		told string
+	}{
+		{"a chart", helmWant(repository.URL+"/charts", "", "web", "1.0.0"), "the chart web 1.0.0: "},
+		{"a layer", ociWant("oci://"+registry.Host()+"/team", "", artifactRef("app", corev1alpha1.OCIRef{Tag: "1.0.0"})), "the layer sha256:" + testsource.SHA256(archive) + ": "},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := NewWithT(t)
+			_, err := newRig(t, fetch.Options{}).get(t, tc.want)
+			g.Expect(errors.Is(err, fetch.ErrLimit)).To(BeTrue(), "%v", err)
+			g.Expect(err.Error()).To(ContainSubstring("%sthe archive has %d bytes and grows to more than 100 times as many", tc.told, len(archive)))
+			_, err = newRig(t, fetch.Options{Limits: fetch.Limits{Ratio: 2000}}).get(t, tc.want)
+			g.Expect(err).NotTo(HaveOccurred())
+		})
+	}
+}
+
 // TestHelmIndexWithoutEnd is read up to the limit, and little of it is held.
 func TestHelmIndexWithoutEnd(t *testing.T) {
 	const mib = 1 << 20

@@ -93,7 +93,7 @@ func complete(l Limits) Limits {
 		}
 	}
 	for _, field := range []struct{ value, fallback *int }{
-		{&l.Files, &d.Files}, {&l.PathBytes, &d.PathBytes}, {&l.PathDepth, &d.PathDepth}, {&l.References, &d.References},
+		{&l.Files, &d.Files}, {&l.Ratio, &d.Ratio}, {&l.PathBytes, &d.PathBytes}, {&l.PathDepth, &d.PathDepth}, {&l.References, &d.References},
 	} {
 		if *field.value <= 0 {
 			*field.value = *field.fallback

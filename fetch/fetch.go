@@ -69,8 +69,6 @@ type Want struct {
 // Artifact is content in memory. It is shared and immutable, and it stays valid as long as
 // somebody holds it.
 type Artifact struct {
-	// Revision that the content is of.
-	Revision string
 	// Root is the whole content: the tree of a repository, a chart, the files of an
 	// artifact. Symbolic links that stay inside are followed; reading one that does not is
 	// ErrContent. Its listings are sorted, its times zero.
@@ -82,6 +80,8 @@ type Artifact struct {
 	Digest string
 	// RootDigest is the digest of the whole content.
 	RootDigest string
+	// Revision that the content is of.
+	Revision string
 }
 
 // CheckResult is what Check found out.

@@ -114,15 +114,18 @@ func TestDependenciesOfALockFile(t *testing.T) {
 	declared, locked := []dependency{{"db", "^1", "https://charts.test"}}, []dependency{{"db", "1.1.0", "https://charts.test"}}
 	named := "apiVersion: v2\nname: top\nversion: 1.0.0\ndependencies: [{name: db, version: ^1, repository: '@stable'}]\n"
 	plain := "apiVersion: v2\nname: top\nversion: 1.0.0\ndependencies: [{name: db, version: ^1, repository: 'https://charts.test'}]\n"
+	exact := "apiVersion: v2\nname: top\nversion: 1.0.0\ndependencies: [{name: db, version: v1.1.0, repository: 'https://charts.test'}]\n"
 	for _, tc := range []struct {
 		name, chart, lock string
 		want              string
+		wantRanges        []string
 	}{
-		{"none", plain, "", "1.2.0"},
-		{"that fits", plain, lockOf(declared, locked), "1.1.0"},
-		{"made when the repository had a name", named, lockOf(declared, locked), "1.1.0"},
-		{"of other dependencies", plain, lockOf(locked, locked), ""},
-		{"with another dependency", plain, lockOf(declared, append(locked, locked...)), ""},
+		{"none", plain, "", "1.2.0", []string{"db ^1"}},
+		{"none and none needed", exact, "", "1.1.0", nil},
+		{"that fits", plain, lockOf(declared, locked), "1.1.0", nil},
+		{"made when the repository had a name", named, lockOf(declared, locked), "1.1.0", nil},
+		{"of other dependencies", plain, lockOf(locked, locked), "", nil},
+		{"with another dependency", plain, lockOf(declared, append(locked, locked...)), "", nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -132,8 +135,9 @@ func TestDependenciesOfALockFile(t *testing.T) {
 			}
 			in := input(t, "", files)
 			in.References = &charts{by: map[string]render.Artifact{
-				"team https://charts.test db ^1":    content(".", packed("db", "1.2.0", "d")),
-				"team https://charts.test db 1.1.0": content(".", packed("db", "1.1.0", "d")),
+				"team https://charts.test db ^1":     content(".", packed("db", "1.2.0", "d")),
+				"team https://charts.test db 1.1.0":  content(".", packed("db", "1.1.0", "d")),
+				"team https://charts.test db v1.1.0": content(".", packed("db", "1.1.0", "d")),
 			}}
 			if tc.want == "" {
 				err := failed(t, in)
@@ -141,8 +145,10 @@ func TestDependenciesOfALockFile(t *testing.T) {
 				g.Expect(err.Error()).To(ContainSubstring("the lock file of chart top does not fit its dependencies any more; run `helm dependency update`"))
 				return
 			}
-			version, _, _ := unstructured.NestedString(rendered(t, in).Objects[0].Object.Object, "data", "v")
+			result := rendered(t, in)
+			version, _, _ := unstructured.NestedString(result.Objects[0].Object.Object, "data", "v")
 			g.Expect(version).To(Equal(tc.want))
+			g.Expect(result.Ranges).To(Equal(tc.wantRanges))
 		})
 	}
 }
@@ -199,4 +205,7 @@ func TestDependenciesThatCannotBeHad(t *testing.T) {
 	in = input(t, "", map[string]string{"Chart.yaml": "apiVersion: v2\nname: top\nversion: 1.0.0\ndependencies: [{name: db, version: ^1}]\n"})
 	in.References = &charts{}
 	g.Expect(failed(t, in).Error()).To(Equal("chart top depends on charts that are not in its charts/ folder: db ^1; run `helm dependency update` and add them to the source, or name their repository in Chart.yaml"))
+	in = input(t, "source: {helm: {chart: top}}", map[string]string{"Chart.yaml": "apiVersion: v2\nname: top\nversion: 1.0.0\ndependencies: [{name: db, version: ^1, repository: 'https://charts.test'}]\n"})
+	in.References = &charts{}
+	g.Expect(failed(t, in).Error()).To(Equal("chart top depends on charts that are not in its charts/ folder: db ^1; it was packaged without them: package it again after `helm dependency update`, or use another version"))
 }

@@ -84,7 +84,7 @@ func (p *plan) run(ctx context.Context, limits Limits) (*draft, error) {
 
 func (p *plan) draftHelm(ctx context.Context, limits Limits) (*draft, error) {
 	request := p.helm
-	request.Limits = limits.templates()
+	request.Limits, request.Ratio = limits.templates(), limits.Ratio
 	var reads *lookup.Recorder
 	if p.lookup != nil {
 		reads = lookup.Record(ctx, p.lookup)

@@ -38,7 +38,7 @@ func assemble(p *plan, d *draft, s *scopes) (*Result, error) {
 	if err := f.mutate(); err != nil {
 		return nil, err
 	}
-	result := &Result{Inputs: d.inputs}
+	result := &Result{Inputs: d.inputs, Ranges: p.ranges()}
 	objects := len(d.objects)
 	for n, i := range f.items {
 		object, err := f.object(i)

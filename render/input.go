@@ -67,7 +67,7 @@ type References interface {
 // Cluster tells what a target cluster can do.
 type Cluster interface {
 	// Capabilities gives the Kubernetes version and the API versions that are served, as
-	// "batch/v1" and as "batch/v1/CronJob".
+	// "batch/v1" and as "batch/v1/CronJob". The slice is not changed by anybody any more.
 	Capabilities(ctx context.Context) (kubeVersion string, apiVersions []string, err error)
 	// Namespaced tells whether objects of a kind live in namespaces. meta.IsNoMatchError
 	// holds for the error when the cluster does not serve the kind.

@@ -26,20 +26,32 @@ type Limits struct {
 	// 10,000,000.
 	Steps int64
 	// MadeBytes is how much text and how many lists templates may make, what they throw away
-	// included; 256 MiB.
+	// included; four times OutputBytes.
 	MadeBytes int64
 	// OutputBytes is how much all manifests together may have, and every single value in a
 	// template; how much a kustomization may read, a file counted as often as it is read;
 	// 64 MiB.
 	OutputBytes int64
+	// Ratio is how many times its own size an archive in the charts/ folder of a chart may
+	// have once it is unpacked, if that is more than 8 MiB; 100.
+	Ratio int
+}
+
+// DefaultLimits are far above what deployments need and far below what harms a process.
+// MadeBytes is left to follow OutputBytes.
+func DefaultLimits() Limits {
+	return Limits{Time: time.Minute, Steps: 10_000_000, OutputBytes: 64 << 20, Ratio: 100}
 }
 
 func (l Limits) withDefaults() Limits {
+	d := DefaultLimits()
+	output := cmp.Or(max(l.OutputBytes, 0), d.OutputBytes)
 	return Limits{
-		Time:        cmp.Or(max(l.Time, 0), time.Minute),
-		Steps:       cmp.Or(max(l.Steps, 0), 10_000_000),
-		MadeBytes:   cmp.Or(max(l.MadeBytes, 0), 256<<20),
-		OutputBytes: cmp.Or(max(l.OutputBytes, 0), 64<<20),
+		Time:        cmp.Or(max(l.Time, 0), d.Time),
+		Steps:       cmp.Or(max(l.Steps, 0), d.Steps),
+		MadeBytes:   cmp.Or(max(l.MadeBytes, 0), 4*output),
+		OutputBytes: output,
+		Ratio:       cmp.Or(max(l.Ratio, 0), d.Ratio),
 	}
 }
 

@@ -53,13 +53,14 @@ func (r *Renderer) draftWithLookups(ctx context.Context, p *plan) (*draft, error
 }
 
 // LookupOf gives the Lookup of a connection to a target cluster; nil when the connection
-// has no client for objects of any kind. It reads as whom the connection reads.
-func LookupOf(c Cluster) Lookup {
+// has no client for objects of any kind. It reads as whom the connection reads. classify gives
+// the errors of requests, and nil, the form in which those of the connection itself come.
+func LookupOf(c Cluster, classify func(error) error) Lookup {
 	connection, ok := c.(objects)
 	if !ok {
 		return nil
 	}
-	return reader{connection}
+	return reader{objects: connection, classify: classify}
 }
 
 // objects is what a connection needs for reading objects of any kind.
@@ -68,7 +69,10 @@ type objects interface {
 	Mapping(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error)
 }
 
-type reader struct{ objects }
+type reader struct {
+	objects
+	classify func(error) error
+}
 
 const (
 	// pageSize is how many objects are read at once.
@@ -83,7 +87,8 @@ func (r reader) Get(ctx context.Context, gvk schema.GroupVersionKind, namespace,
 	if err != nil {
 		return nil, err
 	}
-	return client.Get(ctx, name, metav1.GetOptions{})
+	object, err := client.Get(ctx, name, metav1.GetOptions{})
+	return object, r.classify(err)
 }
 
 // List reads the objects of a kind. More than can be held in memory many times over is an
@@ -97,7 +102,7 @@ func (r reader) List(ctx context.Context, gvk schema.GroupVersionKind, namespace
 	for next := ""; ; {
 		page, err := client.List(ctx, metav1.ListOptions{Limit: pageSize, Continue: next})
 		if err != nil {
-			return nil, err
+			return nil, r.classify(err)
 		}
 		if all == nil {
 			all = page

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -52,6 +53,16 @@ func connect(objects ...runtime.Object) *connected {
 	return &connected{client: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, objects...)}
 }
 
+// errClass is the class that errors get, for which NotFound is one too.
+var errClass = errors.New("class")
+
+func classed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", errClass, err)
+}
+
 func secret(name, password string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Secret",
@@ -77,7 +88,7 @@ metadata: {name: db, annotations: {checksum: {{ sha256sum $pw }}}}
 func lookupInput(t *testing.T, template string, c render.Cluster) render.Input {
 	t.Helper()
 	in := input(t, "render: {helm: {lookup: true}}", map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": template})
-	in.Cluster, in.Lookup = c, render.LookupOf(c)
+	in.Cluster, in.Lookup = c, render.LookupOf(c, classed)
 	return in
 }
 
@@ -148,15 +159,25 @@ func TestLookupsThatFail(t *testing.T) {
 		}
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, name, errors.New("no"))
 	})
+	c.client.PrependReactor("list", "secrets", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		return action.GetNamespace() == "none", nil, apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "", errors.New("no"))
+	})
 	t.Run("forbidden", func(t *testing.T) {
 		g := NewWithT(t)
 		r := render.New(render.Options{})
 		for range 2 {
 			_, err := r.Render(t.Context(), lookupInput(t, `{{ lookup "v1" "Secret" "team" "forbidden" }}`, c))
 			g.Expect(apierrors.IsForbidden(err)).To(BeTrue())
-			g.Expect(err.Error()).To(HavePrefix("execution error at (web/templates/a.yaml:1:3): lookup of Secret team/forbidden: "))
+			g.Expect(errors.Is(err, errClass)).To(BeTrue())
+			g.Expect(err.Error()).To(HavePrefix("execution error at (web/templates/a.yaml:1:3): lookup of Secret team/forbidden: class: "))
 		}
 		g.Expect(r.Stats().Renders).To(Equal(int64(2))) // it may be allowed by then
+	})
+	t.Run("forbidden list", func(t *testing.T) {
+		g := NewWithT(t)
+		_, err := render.New(render.Options{}).Render(t.Context(), lookupInput(t, `{{ lookup "v1" "Secret" "none" "" }}`, c))
+		g.Expect(apierrors.IsForbidden(err)).To(BeTrue())
+		g.Expect(errors.Is(err, errClass)).To(BeTrue())
 	})
 	t.Run("kind that is not served", func(t *testing.T) {
 		_, err := render.New(render.Options{}).Render(t.Context(), lookupInput(t, `{{ lookup "none.test/v1" "None" "" "a" }}`, c))

@@ -31,6 +31,9 @@ type plan struct {
 	helm      helm.Request
 	options   corev1alpha1.HelmRender
 	kustomize corev1alpha1.KustomizeRender
+	// kubeVersion and served are what the target cluster says of itself, for helm.
+	kubeVersion string
+	served      []string
 	// upgrade selects the hooks of a chart.
 	upgrade bool
 	// hooks and mutations of the Release.
@@ -195,11 +198,10 @@ func (p *plan) prepareHelm(ctx context.Context, in Input, spec *corev1alpha1.Hel
 		return nil, valuesError(err)
 	}
 	p.secrets, p.layers = resolved.Secrets, resolved.Layers
-	kubeVersion, served, err := in.Cluster.Capabilities(ctx)
-	if err != nil {
+	if p.kubeVersion, p.served, err = in.Cluster.Capabilities(ctx); err != nil {
 		return nil, err
 	}
-	capabilities, err := helm.NewCapabilities(kubeVersion, p.options.KubeVersion, served, p.options.APIVersions)
+	capabilities, err := helm.NewCapabilities(p.kubeVersion, p.options.KubeVersion, p.served, p.options.APIVersions)
 	if err != nil {
 		return nil, failure(corev1alpha1.ReasonInvalidConfiguration, "%w", err)
 	}
@@ -249,3 +251,17 @@ func (p *plan) prepareDependencies(ctx context.Context, in Input) ([]string, err
 }
 
 func skipTests(o corev1alpha1.HelmRender) bool { return o.SkipTests == nil || *o.SkipTests }
+
+// ranges are those by which charts from elsewhere were chosen.
+func (p *plan) ranges() []string {
+	var ranges []string
+	for _, d := range p.helm.Dependencies {
+		if d.Range != "" {
+			ranges = append(ranges, d.Range)
+		}
+	}
+	return ranges
+}
+
+// fromElsewhere tells the charts that References gave from those of the source.
+func fromElsewhere(d helm.Dependency) bool { return d.Packaged }

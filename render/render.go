@@ -26,12 +26,14 @@ type Options struct {
 
 // Renderer renders, and remembers what it rendered. It is for use by many goroutines.
 type Renderer struct {
-	drafts  *memo.Memo[*draft]
-	results *memo.Memo[*Result]
+	drafts  *memo.Memo[string, *draft]
+	results *memo.Memo[string, *Result]
 	// lookups are what templates read of target clusters, by the inputs without it.
-	lookups *memo.Memo[lookup.Reads]
-	slots   chan struct{}
-	limits  Limits
+	lookups *memo.Memo[string, lookup.Reads]
+	// givens are what the results of each asker were made of.
+	givens *memo.Memo[asker, *given]
+	slots  chan struct{}
+	limits Limits
 
 	renders, hits, failures atomic.Int64
 }
@@ -54,9 +56,10 @@ func New(o Options) *Renderer {
 		o.MaxConcurrent = runtime.GOMAXPROCS(0)
 	}
 	return &Renderer{
-		drafts:  memo.New[*draft](o.CacheEntries, deterministic),
-		results: memo.New[*Result](o.CacheEntries, deterministic),
-		lookups: memo.New[lookup.Reads](o.CacheEntries, deterministic),
+		drafts:  memo.New[string, *draft](o.CacheEntries, deterministic),
+		results: memo.New[string, *Result](o.CacheEntries, deterministic),
+		lookups: memo.New[string, lookup.Reads](o.CacheEntries, deterministic),
+		givens:  memo.New[asker, *given](o.CacheEntries, deterministic),
 		slots:   make(chan struct{}, o.MaxConcurrent),
 		limits:  o.Limits.withDefaults(),
 	}
@@ -74,6 +77,15 @@ func (r *Renderer) Stats() Stats {
 // A render without any object is no error. Errors: *Error when content or configuration is
 // at fault, and what the interfaces of Input return.
 func (r *Renderer) Render(ctx context.Context, in Input) (*Result, error) {
+	if result, ok := r.recall(ctx, &in); ok {
+		r.hits.Add(1)
+		return result, nil
+	}
+	return r.fresh(ctx, in)
+}
+
+// fresh gives what may be new.
+func (r *Renderer) fresh(ctx context.Context, in Input) (*Result, error) {
 	p, err := prepare(ctx, in)
 	if err != nil {
 		return nil, err
@@ -86,7 +98,11 @@ func (r *Renderer) Render(ctx context.Context, in Input) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, _, err := r.results.Do(ctx, d.inputs+s.digest, func(context.Context) (*Result, error) { return finish(p, d, s) })
+	key := d.inputs + s.digest
+	result, _, err := r.results.Do(ctx, key, func(context.Context) (*Result, error) { return finish(p, d, s) })
+	if err == nil {
+		r.remember(&in, p, d, s, key)
+	}
 	return result, err
 }
 

@@ -30,6 +30,9 @@ type Result struct {
 	// NonDeterministic are the objects that came out different when the same inputs were
 	// rendered again, in the order of Objects and Hooks.
 	NonDeterministic []corev1alpha1.ObjectKey
+	// Ranges chose charts that the chart depends on, as "name range": no lock file says which
+	// versions they are, so that the same revision can become another render.
+	Ranges []string
 }
 
 // Object is an object to be applied.

@@ -60,7 +60,8 @@ func ExplainValues(ctx context.Context, in Input) ([]Value, error) {
 	if err != nil || p.engine != corev1alpha1.RenderHelm {
 		return nil, err
 	}
-	p.helm.Limits = Limits{}.withDefaults().templates()
+	limits := Limits{}.withDefaults()
+	p.helm.Limits, p.helm.Ratio = limits.templates(), limits.Ratio
 	merged, defaults, err := helm.Values(p.helm)
 	if err != nil {
 		return nil, engineError(err, p.scrubber(nil))

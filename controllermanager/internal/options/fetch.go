@@ -6,6 +6,9 @@ import (
 	"fmt"
 
 	"github.com/spf13/pflag"
+
+	"kumodo.io/convoy/fetch"
+	fetchflags "kumodo.io/convoy/fetch/flags"
 )
 
 // Fetch says how content of sources is fetched.
@@ -16,16 +19,21 @@ type Fetch struct {
 	AllowFileSources bool
 	// Concurrency bounds the operations on the network at a time.
 	Concurrency int
+	// Limits bound each artifact.
+	Limits fetch.Limits
 }
 
 // NewFetch returns the defaults.
-func NewFetch() *Fetch { return &Fetch{CacheBytes: 512 << 20, Concurrency: 8} }
+func NewFetch() *Fetch {
+	return &Fetch{CacheBytes: 512 << 20, Concurrency: 8, Limits: fetch.DefaultLimits()}
+}
 
 // AddFlags adds the flags to fs.
 func (o *Fetch) AddFlags(fs *pflag.FlagSet) {
 	fs.Int64Var(&o.CacheBytes, "artifact-cache-bytes", o.CacheBytes, "How many bytes of fetched content are held in memory.")
 	fs.BoolVar(&o.AllowFileSources, "allow-file-sources", o.AllowFileSources, "Allow file:// URLs in GitRepositories. They read the file system of this process.")
 	fs.IntVar(&o.Concurrency, "fetch-concurrency", o.Concurrency, "How many sources are asked or fetched from at once.")
+	fetchflags.AddLimits(fs, &o.Limits)
 }
 
 // Validate returns what is wrong.
@@ -37,5 +45,5 @@ func (o *Fetch) Validate() []error {
 	if o.Concurrency < 1 {
 		errs = append(errs, fmt.Errorf("--fetch-concurrency: %d is not 1 or more", o.Concurrency))
 	}
-	return errs
+	return append(errs, fetchflags.ValidateLimits(o.Limits)...)
 }

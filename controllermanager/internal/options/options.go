@@ -9,12 +9,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"kumodo.io/convoy/internal/process"
+	"kumodo.io/convoy/render"
 )
 
 // Options are all flags of convoy-controller-manager.
 type Options struct {
 	Process     *process.Options
 	Fetch       *Fetch
+	Render      *Render
 	RenderStore *RenderStore
 	Apply       *Apply
 }
@@ -24,6 +26,7 @@ func New() *Options {
 	return &Options{
 		Process:     process.NewOptions(),
 		Fetch:       NewFetch(),
+		Render:      NewRender(),
 		RenderStore: NewRenderStore(),
 		Apply:       NewApply(),
 	}
@@ -33,6 +36,7 @@ func New() *Options {
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	o.Process.AddFlags(fs)
 	o.Fetch.AddFlags(fs)
+	o.Render.AddFlags(fs)
 	o.RenderStore.AddFlags(fs)
 	o.Apply.AddFlags(fs)
 }
@@ -41,7 +45,16 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 func (o *Options) Validate() error {
 	errs := o.Process.Validate()
 	errs = append(errs, o.Fetch.Validate()...)
+	errs = append(errs, o.Render.Validate()...)
 	errs = append(errs, o.RenderStore.Validate()...)
 	errs = append(errs, o.Apply.Validate()...)
 	return errors.Join(errs...)
+}
+
+// RenderLimits are the limits of each render, for which archives in charts are archives like
+// those that are fetched.
+func (o *Options) RenderLimits() render.Limits {
+	limits := o.Render.Limits
+	limits.Ratio = o.Fetch.Limits.Ratio
+	return limits
 }

@@ -25,6 +25,8 @@ func TestOptions(t *testing.T) {
 		{"a recipient without an identity", []string{"--render-store-url=file:///r", "--render-store-recipient=age1x"}, "--render-store-identity-file"},
 		{"renders stay for ever", []string{"--render-store-url=s3://b", "--render-store-retention=0"}, ""},
 		{"renders go too soon", []string{"--render-store-retention=1h"}, "--render-store-retention: 1h0m0s is less than 24h0m0s"},
+		{"artifacts of nothing", []string{"--artifact-max-bytes=0"}, "--artifact-max-bytes: 0 is not between"},
+		{"renders without time", []string{"--render-timeout=0"}, "--render-timeout: 0s is not above 0"},
 		{"a flag of the process", []string{"--shards=0"}, "--shards"},
 	}
 	for _, tt := range tests {
@@ -41,4 +43,13 @@ func TestOptions(t *testing.T) {
 			g.Expect(o.Validate()).To(MatchError(ContainSubstring(tt.want)))
 		})
 	}
+}
+
+func TestArchivesInChartsAreHeldToTheSameRatio(t *testing.T) {
+	g := NewWithT(t)
+	o := New()
+	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	o.AddFlags(fs)
+	g.Expect(fs.Parse([]string{"--artifact-max-ratio=7", "--render-max-bytes=8"})).To(Succeed())
+	g.Expect(o.RenderLimits()).To(And(HaveField("Ratio", 7), HaveField("OutputBytes", int64(8))))
 }

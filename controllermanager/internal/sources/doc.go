@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sources finds the source objects that Releases refer to, says in the words of
-// conditions what went wrong with them, and reads single files out of them. It fetches
-// nothing itself: content comes from the fetch coordinator.
+// Package sources says what the controllers need to know of the source objects that Releases
+// refer to: which they are, in the words of conditions what went wrong with them, and what is
+// in single files of them. It fetches nothing itself: content comes from the fetch
+// coordinator.
 package sources

@@ -4,54 +4,38 @@ package sources
 
 import (
 	"errors"
-	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
-	sourcelisters "kumodo.io/convoy/client/listers/source/v1alpha1"
+	"kumodo.io/convoy/internal/sources"
 )
 
 // Kinds of source objects.
 const (
-	KindGitRepository = "GitRepository"
-	KindHelmRegistry  = "HelmRegistry"
-	KindOCIRegistry   = "OCIRegistry"
+	KindGitRepository = sources.KindGitRepository
+	KindHelmRegistry  = sources.KindHelmRegistry
+	KindOCIRegistry   = sources.KindOCIRegistry
+)
+
+// What is found, and by what, is the same in convoy-observer.
+type (
+	// Object is a source object: a *GitRepository, *HelmRegistry or *OCIRegistry.
+	Object = sources.Object
+	// Reference names a source object of some namespace.
+	Reference = sources.Reference
+	// Lookup finds source objects in informer caches.
+	Lookup = sources.Lookup
 )
 
 // ErrNoSource says that a Release names no source at all.
 var ErrNoSource = errors.New("spec.source names no source")
 
-// Object is a source object: a *GitRepository, *HelmRegistry or *OCIRegistry.
-type Object interface {
-	runtime.Object
-	metav1.Object
-}
-
-// Reference names a source object of some namespace.
-type Reference struct {
-	// Kind is one of the three kinds of sources.
-	Kind string
-	Name string
-}
-
-// String gives the reference as messages show it.
-func (r Reference) String() string { return r.Kind + " " + r.Name }
-
 // ReferenceOf gives the source object that content is taken from; ok is false when there
 // is none.
 func ReferenceOf(content corev1alpha1.ReleaseSource) (reference Reference, ok bool) {
-	switch {
-	case content.Git != nil:
-		return Reference{Kind: KindGitRepository, Name: content.Git.RepositoryRef.Name}, true
-	case content.Helm != nil:
-		return Reference{Kind: KindHelmRegistry, Name: content.Helm.RegistryRef.Name}, true
-	case content.OCI != nil:
-		return Reference{Kind: KindOCIRegistry, Name: content.OCI.RegistryRef.Name}, true
-	}
-	return Reference{}, false
+	return sources.ReferenceOf(content)
 }
 
 // ReferencesOf gives every source object that a Release draws on: that of its content
@@ -70,35 +54,6 @@ func ReferencesOf(release *corev1alpha1.Release) []Reference {
 		}
 	}
 	return references
-}
-
-// Lookup finds source objects in informer caches.
-type Lookup struct {
-	GitRepositories sourcelisters.GitRepositoryLister
-	HelmRegistries  sourcelisters.HelmRegistryLister
-	OCIRegistries   sourcelisters.OCIRegistryLister
-}
-
-// Find gives a source object of the namespace, which is shared and must not be changed.
-// The error of an absent one is an API NotFound error.
-func (l Lookup) Find(namespace string, reference Reference) (Object, error) {
-	switch reference.Kind {
-	case KindGitRepository:
-		return object(l.GitRepositories.GitRepositories(namespace).Get(reference.Name))
-	case KindHelmRegistry:
-		return object(l.HelmRegistries.HelmRegistries(namespace).Get(reference.Name))
-	case KindOCIRegistry:
-		return object(l.OCIRegistries.OCIRegistries(namespace).Get(reference.Name))
-	}
-	return nil, fmt.Errorf("%s is no kind of source", reference.Kind)
-}
-
-// object keeps a nil pointer from becoming an Object that is not nil.
-func object[T Object](found T, err error) (Object, error) {
-	if err != nil {
-		return nil, err
-	}
-	return found, nil
 }
 
 // Conditions gives the conditions of a source.

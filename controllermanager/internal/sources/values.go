@@ -6,9 +6,6 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
-
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/fetch"
 	"kumodo.io/convoy/render"
@@ -52,28 +49,5 @@ func (r References) Chart(ctx context.Context, namespace string, wanted render.D
 	if err != nil {
 		return render.Artifact{}, err
 	}
-	return render.Artifact{
-		Root: artifact.Root, Path: artifact.Path, Digest: artifact.Digest, RootDigest: artifact.RootDigest, Revision: artifact.Revision,
-	}, nil
-}
-
-// Registries gives all HelmRegistries and OCIRegistries of a namespace, which are shared and
-// must not be changed.
-func (l Lookup) Registries(namespace string) ([]runtime.Object, error) {
-	helm, err := l.HelmRegistries.HelmRegistries(namespace).List(labels.Everything())
-	if err != nil {
-		return nil, err
-	}
-	oci, err := l.OCIRegistries.OCIRegistries(namespace).List(labels.Everything())
-	if err != nil {
-		return nil, err
-	}
-	all := make([]runtime.Object, 0, len(helm)+len(oci))
-	for _, registry := range helm {
-		all = append(all, registry)
-	}
-	for _, registry := range oci {
-		all = append(all, registry)
-	}
-	return all, nil
+	return render.Artifact(*artifact), nil
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -148,6 +149,49 @@ func TestBombs(t *testing.T) {
 			t.Run(tc.name+"/"+compression.String(), func(t *testing.T) {
 				_, err := Unpack(compress(t, tc.given), Options{Compression: compression, Limits: limits()})
 				NewWithT(t).Expect(errors.Is(err, tc.want)).To(BeTrue(), "%v", err)
+			})
+		}
+	}
+}
+
+// TestRatio has archives that are below every other limit.
+func TestRatio(t *testing.T) {
+	const mib = 1 << 20
+	roomy := backend.DefaultLimits()
+	file := func(text string) []byte {
+		return testsource.TarOf(t, []tar.Header{{Name: "a", Typeflag: tar.TypeReg, Size: int64(len(text))}}, map[string]string{"a": text})
+	}
+	noise := make([]byte, mib)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
+	var definitions strings.Builder
+	for i := range 1024 {
+		fmt.Fprintf(&definitions, "%x\n%s", noise[i*512:(i+1)*512], strings.Repeat("  description: text\n", 1024))
+	}
+	for _, tc := range []struct {
+		name  string
+		given []byte
+		ratio int
+		want  string
+	}{
+		{"little that repeats itself", file(strings.Repeat("0", 7*mib)), 100, ""},
+		{"much that repeats itself", file(strings.Repeat("0", 12*mib)), 100, "grows to more than 100 times as many when it is decompressed"},
+		{"the same where it is accepted", file(strings.Repeat("0", 12*mib)), 100_000, ""},
+		{"usual content and much that repeats itself", file(string(noise) + strings.Repeat("0", 12*mib)), 100, ""},
+		{"text as of many definitions", file(definitions.String()), 100, ""},
+	} {
+		for _, compression := range []Compression{Gzip, Zstd} {
+			t.Run(tc.name+"/"+compression.String(), func(t *testing.T) {
+				g := NewWithT(t)
+				limits := roomy
+				limits.Ratio = tc.ratio
+				packed := compressions[compression](t, tc.given)
+				_, err := Unpack(packed, Options{Compression: compression, Limits: limits})
+				if tc.want == "" {
+					g.Expect(err).NotTo(HaveOccurred())
+					return
+				}
+				g.Expect(errors.Is(err, fault.ErrLimit)).To(BeTrue(), "%v", err)
+				g.Expect(err).To(MatchError(And(HavePrefix(fmt.Sprintf("the archive has %d bytes", len(packed))), ContainSubstring(tc.want))))
 			})
 		}
 	}

@@ -47,8 +47,7 @@ func decompress(data []byte, o Options) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Headers and padding count too: a file of nothing but headers can be as large.
-	return &inflated{ReadCloser: r, left: o.Limits.ContentBytes + int64(o.Limits.Files)*2048, limits: o.Limits}, nil
+	return &inflated{ReadCloser: r, packed: int64(len(data)), limits: o.Limits}, nil
 }
 
 func recognise(data []byte) Compression {
@@ -83,14 +82,20 @@ func decoder(data []byte, kind Compression) (io.ReadCloser, error) {
 // inflated bounds what decompression may give.
 type inflated struct {
 	io.ReadCloser
-	left   int64
-	limits backend.Limits
+	// packed is the size of the archive, read what has come out of it so far.
+	packed, read int64
+	limits       backend.Limits
 }
 
 func (i *inflated) Read(p []byte) (int, error) {
 	n, err := i.ReadCloser.Read(p)
-	if i.left -= int64(n); i.left < 0 {
+	i.read += int64(n)
+	switch ratio := int64(i.limits.Ratio); {
+	// Headers and padding count too: a file of nothing but headers can be as large.
+	case i.read > i.limits.ContentBytes+int64(i.limits.Files)*2048:
 		return 0, tree.TooLarge(i.limits)
+	case i.read > backend.RatioFrom && i.read/ratio > i.packed:
+		return 0, fault.New(fault.ErrLimit, "the archive has %d bytes and grows to more than %d times as many when it is decompressed, the most that is accepted. Take what is not deployed out of the source, or compress it less", i.packed, ratio)
 	}
 	switch {
 	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):

@@ -53,6 +53,9 @@ type Limits struct {
 	FileBytes int64
 	// Files bounds the number of files, directories and links.
 	Files int
+	// Ratio bounds how many times its own size an archive may have once it is decompressed.
+	// It holds for archives that grow to more than RatioFrom only.
+	Ratio int
 	// PathBytes bounds the length of a path, and PathDepth its number of elements.
 	PathBytes, PathDepth int
 	// IndexBytes bounds the index of a Helm repository.
@@ -61,6 +64,10 @@ type Limits struct {
 	References int
 }
 
+// RatioFrom is how many bytes any archive may grow to, however small it is: little text that
+// repeats itself compresses better than any amount of usual content.
+const RatioFrom = 8 << 20
+
 // DefaultLimits are far above what deployments hold and far below what harms a process.
 func DefaultLimits() Limits {
 	return Limits{
@@ -68,6 +75,7 @@ func DefaultLimits() Limits {
 		ContentBytes:  256 << 20,
 		FileBytes:     64 << 20,
 		Files:         100_000,
+		Ratio:         100,
 		PathBytes:     1024,
 		PathDepth:     64,
 		IndexBytes:    128 << 20,

@@ -126,7 +126,7 @@ func (b *Backend) otherDigest(e entry, got, wanted string) error {
 func (b *Backend) unpack(e entry, data []byte) (*tree.Tree, error) {
 	t, err := archive.Unpack(data, archive.Options{StripTop: true, Limits: b.limits})
 	if err != nil {
-		return nil, err
+		return nil, fault.Rewrite(err, "the chart "+b.want.Chart+" "+e.Version+": "+err.Error())
 	}
 	if err := chartfile.Check(t, "the archive", path.Base(b.want.Chart), e.Version); err != nil {
 		return nil, err

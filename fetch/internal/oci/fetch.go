@@ -159,8 +159,11 @@ func (s *clients) layer(ctx context.Context, layer ocispec.Descriptor, version s
 		StripTop:    layer.MediaType == ChartLayer,
 		Limits:      b.options.Limits,
 	})
-	if err != nil || layer.MediaType != ChartLayer {
-		return t, err
+	if err != nil {
+		return nil, fault.Rewrite(err, "the "+what+": "+err.Error())
+	}
+	if layer.MediaType != ChartLayer {
+		return t, nil
 	}
 	name := path.Base(b.reference().Repository)
 	if !b.want.Chart {

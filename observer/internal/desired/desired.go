@@ -13,11 +13,12 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/lru"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/clusterconn"
 	"kumodo.io/convoy/fetch"
+	"kumodo.io/convoy/internal/sources"
 	"kumodo.io/convoy/render"
 	"kumodo.io/convoy/render/store"
 )
@@ -39,18 +40,9 @@ const previewAge = 2 * time.Second
 // asks neither store nor host for the same one again.
 const rememberedRenders = 256
 
-// Sources finds the source objects that Releases refer to.
-type Sources interface {
-	// Source returns the object that content is taken from, of the given namespace. The
-	// error of an absent one is ErrSource, and an API NotFound error.
-	Source(ctx context.Context, namespace string, content corev1alpha1.ReleaseSource) (runtime.Object, error)
-	// Registries returns all HelmRegistries and OCIRegistries of a namespace.
-	Registries(ctx context.Context, namespace string) ([]runtime.Object, error)
-}
-
 // Resolver finds desired objects. It is safe for concurrent use.
 type Resolver struct {
-	Sources    Sources
+	Sources    sources.Lookup
 	Fetch      fetch.Fetcher
 	Renderer   *render.Renderer
 	References render.References
@@ -188,11 +180,12 @@ func (r *Resolver) settled(ctx context.Context, release *corev1alpha1.Release, m
 
 // input gathers what a revision is rendered of, as an installation.
 func (r *Resolver) input(ctx context.Context, release *corev1alpha1.Release, target render.Cluster, revision string) (render.Input, error) {
-	source, err := r.Sources.Source(ctx, release.Namespace, release.Spec.Source)
-	if err != nil {
-		return render.Input{}, err
+	reference, ok := sources.ReferenceOf(release.Spec.Source)
+	if !ok {
+		return render.Input{}, fmt.Errorf("%w: the Release names none", ErrSource)
 	}
-	if err := askable(source); err != nil {
+	source, err := askable(r.Sources, release.Namespace, reference)
+	if err != nil {
 		return render.Input{}, err
 	}
 	want := fetch.Want{Namespace: release.Namespace, Source: source, Content: release.Spec.Source, Revision: revision, MaxAge: previewAge}
@@ -205,13 +198,10 @@ func (r *Resolver) input(ctx context.Context, release *corev1alpha1.Release, tar
 		return render.Input{}, err
 	}
 	return render.Input{
-		Release: release,
-		Artifact: render.Artifact{
-			Root: artifact.Root, Path: artifact.Path, Revision: resolved,
-			Digest: artifact.Digest, RootDigest: artifact.RootDigest,
-		},
+		Release:    release,
+		Artifact:   render.Artifact(*artifact),
 		References: r.References,
 		Cluster:    target,
-		Lookup:     render.LookupOf(target),
+		Lookup:     render.LookupOf(target, clusterconn.Classify),
 	}, nil
 }

@@ -22,6 +22,7 @@ import (
 	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
 	sourcelisters "kumodo.io/convoy/client/listers/source/v1alpha1"
 	"kumodo.io/convoy/fetch"
+	"kumodo.io/convoy/internal/sources"
 	"kumodo.io/convoy/render"
 	"kumodo.io/convoy/render/store"
 )
@@ -97,12 +98,12 @@ func newBench(t *testing.T, revisions map[string]fstest.MapFS) *bench {
 	}
 	b := &bench{WithT: NewWithT(t), content: &content{revisions: revisions, head: "main@sha1:2"}, git: indexer()}
 	b.Expect(b.git.Add(&sourcev1alpha1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "repo"}})).To(Succeed())
-	listers := &Listers{
+	lookup := sources.Lookup{
 		GitRepositories: sourcelisters.NewGitRepositoryLister(b.git),
 		HelmRegistries:  sourcelisters.NewHelmRegistryLister(indexer()),
 		OCIRegistries:   sourcelisters.NewOCIRegistryLister(indexer()),
 	}
-	b.Resolver = &Resolver{Sources: listers, Fetch: b.content, Renderer: render.New(render.Options{}), References: References{Fetch: b.content, Sources: listers}}
+	b.Resolver = &Resolver{Sources: lookup, Fetch: b.content, Renderer: render.New(render.Options{}), References: References{Fetch: b.content, Sources: lookup}}
 	b.release = &corev1alpha1.Release{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "app"},
 		Spec: corev1alpha1.ReleaseSpec{Source: corev1alpha1.ReleaseSource{

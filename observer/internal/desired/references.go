@@ -4,9 +4,11 @@ package desired
 
 import (
 	"context"
+	"fmt"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/fetch"
+	"kumodo.io/convoy/internal/sources"
 	"kumodo.io/convoy/render"
 )
 
@@ -22,31 +24,23 @@ type HostReader interface {
 type References struct {
 	HostReader
 	Fetch   fetch.Fetcher
-	Sources Sources
+	Sources sources.Lookup
 }
 
 // File reads a file of a GitRepository or OCIRegistry. The error of an absent file is
-// fs.ErrNotExist; others are those of Sources and of package fetch.
+// fs.ErrNotExist, that of an object that is absent or suspended ErrSource; others are those of
+// package fetch.
 func (r References) File(ctx context.Context, namespace string, ref corev1alpha1.ValuesReference) ([]byte, error) {
-	object := corev1alpha1.LocalReference{Name: ref.Name}
-	named := corev1alpha1.ReleaseSource{Git: &corev1alpha1.GitSource{RepositoryRef: object}}
-	if ref.Kind == "OCIRegistry" {
-		named = corev1alpha1.ReleaseSource{OCI: &corev1alpha1.OCISource{RegistryRef: object}}
-	}
-	source, err := r.Sources.Source(ctx, namespace, named)
+	source, err := askable(r.Sources, namespace, sources.Reference{Kind: ref.Kind, Name: ref.Name})
 	if err != nil {
-		return nil, err
-	}
-	if err := askable(source); err != nil {
 		return nil, err
 	}
 	return fetch.ReadFile(ctx, r.Fetch, namespace, source, ref, previewAge)
 }
 
-// Chart gives a chart that another one depends on. Errors are those of Sources and of
-// fetch.ReadChart.
+// Chart gives a chart that another one depends on. Errors are those of fetch.ReadChart.
 func (r References) Chart(ctx context.Context, namespace string, wanted render.Dependency) (render.Artifact, error) {
-	registries, err := r.Sources.Registries(ctx, namespace)
+	registries, err := r.Sources.Registries(namespace)
 	if err != nil {
 		return render.Artifact{}, err
 	}
@@ -54,7 +48,18 @@ func (r References) Chart(ctx context.Context, namespace string, wanted render.D
 	if err != nil {
 		return render.Artifact{}, err
 	}
-	return render.Artifact{
-		Root: artifact.Root, Path: artifact.Path, Digest: artifact.Digest, RootDigest: artifact.RootDigest, Revision: artifact.Revision,
-	}, nil
+	return render.Artifact(*artifact), nil
+}
+
+// askable finds a source object, which is ErrSource when nothing can be asked of it. Where it
+// is absent, apierrors.IsNotFound holds for the error, too.
+func askable(lookup sources.Lookup, namespace string, reference sources.Reference) (sources.Object, error) {
+	source, err := lookup.Find(namespace, reference)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrSource, err)
+	case fetch.Suspended(source):
+		return nil, fmt.Errorf("%w: %s is suspended", ErrSource, reference)
+	}
+	return source, nil
 }

@@ -14,6 +14,7 @@ import (
 	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
 	sourcelisters "kumodo.io/convoy/client/listers/source/v1alpha1"
 	"kumodo.io/convoy/fetch"
+	"kumodo.io/convoy/internal/sources"
 	"kumodo.io/convoy/render"
 )
 
@@ -27,7 +28,7 @@ func TestChartsComeFromTheNamespaceOfTheRelease(t *testing.T) {
 		g.Expect(helm.Add(&sourcev1alpha1.HelmRegistry{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "h"}, Spec: sourcev1alpha1.HelmRegistrySpec{URL: "https://" + namespace + ".test"}})).To(Succeed())
 	}
 	fetcher := &content{revisions: map[string]fstest.MapFS{"1.0.0@sha256:x": {}}, head: "1.0.0@sha256:x"}
-	references := References{Fetch: fetcher, Sources: &Listers{HelmRegistries: sourcelisters.NewHelmRegistryLister(helm), OCIRegistries: sourcelisters.NewOCIRegistryLister(indexer())}}
+	references := References{Fetch: fetcher, Sources: sources.Lookup{HelmRegistries: sourcelisters.NewHelmRegistryLister(helm), OCIRegistries: sourcelisters.NewOCIRegistryLister(indexer())}}
 	artifact, err := references.Chart(t.Context(), "ns", render.Dependency{Repository: "https://ns.test", Name: "db", Version: "^1"})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(artifact.RootDigest).To(Equal("1.0.0@sha256:x"))

@@ -9,8 +9,12 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"kumodo.io/convoy/fetch"
+	fetchflags "kumodo.io/convoy/fetch/flags"
 	"kumodo.io/convoy/internal/certificate"
 	"kumodo.io/convoy/internal/process"
+	"kumodo.io/convoy/render"
+	renderflags "kumodo.io/convoy/render/flags"
 )
 
 // Options are all flags of convoy-observer.
@@ -22,7 +26,10 @@ type Options struct {
 
 // New returns the defaults.
 func New() *Options {
-	return &Options{Process: process.NewOptions(), Serving: &Serving{Addr: ":8080"}, Content: &Content{CacheBytes: 512 << 20}}
+	return &Options{
+		Process: process.NewOptions(), Serving: &Serving{Addr: ":8080"},
+		Content: &Content{CacheBytes: 512 << 20, Limits: fetch.DefaultLimits(), Rendering: render.DefaultLimits()},
+	}
 }
 
 // AddFlags adds every flag to fs.
@@ -92,9 +99,12 @@ func (o *Serving) validateSecret() []error {
 	return errs
 }
 
-// Content says how sources are fetched and past renders read.
+// Content says how sources are fetched and rendered, and past renders read.
 type Content struct {
-	CacheBytes       int64
+	CacheBytes int64
+	// Limits bound each artifact, Rendering each render.
+	Limits           fetch.Limits
+	Rendering        render.Limits
 	AllowFileSources bool
 	RenderStoreURL   string
 	IdentityFiles    []string
@@ -104,6 +114,8 @@ type Content struct {
 func (o *Content) AddFlags(fs *pflag.FlagSet) {
 	fs.Int64Var(&o.CacheBytes, "artifact-cache-bytes", o.CacheBytes, "How many bytes of fetched content are held in memory.")
 	fs.BoolVar(&o.AllowFileSources, "allow-file-sources", o.AllowFileSources, "Allow file:// URLs in GitRepositories. They read the file system of this process.")
+	fetchflags.AddLimits(fs, &o.Limits)
+	renderflags.AddLimits(fs, &o.Rendering)
 	fs.StringVar(&o.RenderStoreURL, "render-store-url", o.RenderStoreURL, "Where the controller-manager stores renders, as a URL (s3://bucket/prefix, gs://…, azblob://…, file:///path). It is only read. Empty: past renders are made again.")
 	fs.StringSliceVar(&o.IdentityFiles, "render-store-identity-file", o.IdentityFiles, "Files with age identities that decrypt stored renders.")
 }
@@ -117,5 +129,14 @@ func (o *Content) Validate() []error {
 	if len(o.IdentityFiles) > 0 && o.RenderStoreURL == "" {
 		errs = append(errs, errors.New("--render-store-identity-file needs --render-store-url"))
 	}
-	return errs
+	errs = append(errs, fetchflags.ValidateLimits(o.Limits)...)
+	return append(errs, renderflags.ValidateLimits(o.Rendering)...)
+}
+
+// RenderLimits are the limits of each render, for which archives in charts are archives like
+// those that are fetched.
+func (o *Content) RenderLimits() render.Limits {
+	limits := o.Rendering
+	limits.Ratio = o.Limits.Ratio
+	return limits
 }

@@ -26,6 +26,8 @@ func TestValidate(t *testing.T) {
 		{"its own certificates and a key", []string{"--certificate-secret=a/b", "--tls-private-key-file=b"}, "--certificate-secret and --tls-private-key-file exclude"},
 		{"its own certificates and a CA", []string{"--certificate-secret=a/b", "--client-ca-file=c"}, "--certificate-secret and --client-ca-file exclude"},
 		{"no cache", []string{"--artifact-cache-bytes=0"}, "--artifact-cache-bytes"},
+		{"artifacts of nothing", []string{"--artifact-max-bytes=0"}, "--artifact-max-bytes: 0 is not between"},
+		{"renders without time", []string{"--render-timeout=0"}, "--render-timeout: 0s is not above 0"},
 		{"no shards", []string{"--shards=0"}, "--shards"},
 	}
 	for _, c := range cases {
@@ -43,4 +45,13 @@ func TestValidate(t *testing.T) {
 			g.Expect(err).To(MatchError(ContainSubstring(c.want)))
 		})
 	}
+}
+
+func TestArchivesInChartsAreHeldToTheSameRatio(t *testing.T) {
+	g := NewWithT(t)
+	options := New()
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	options.AddFlags(flags)
+	g.Expect(flags.Parse([]string{"--artifact-max-ratio=7", "--render-max-bytes=8"})).To(Succeed())
+	g.Expect(options.Content.RenderLimits()).To(And(HaveField("Ratio", 7), HaveField("OutputBytes", int64(8))))
 }

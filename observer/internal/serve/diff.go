@@ -77,7 +77,7 @@ func (s *Server) diffLive(ctx context.Context, release *corev1alpha1.Release, si
 		}
 		result = append(result, one)
 	}
-	deletions, err := s.deletions(release, want)
+	deletions, err := s.deletions(ctx, release, target, want)
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func (s *Server) preview(ctx context.Context, release *corev1alpha1.Release, q q
 		}
 		preview.Objects = append(preview.Objects, one)
 	}
-	deletions, err := s.deletions(release, want)
+	deletions, err := s.deletions(ctx, release, target, want)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func previewOf(object plannedObject, outcome compare.Outcome) (corev1alpha1.Obje
 }
 
 // deletions are the objects of the inventory that left the render, last stage first.
-func (s *Server) deletions(release *corev1alpha1.Release, want *desired.Desired) ([]corev1alpha1.ObjectPreview, error) {
+func (s *Server) deletions(ctx context.Context, release *corev1alpha1.Release, target *observer.Target, want *desired.Desired) ([]corev1alpha1.ObjectPreview, error) {
 	inventory, err := s.Host.Inventory(types.NamespacedName{Namespace: release.Namespace, Name: release.Name})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -175,11 +175,19 @@ func (s *Server) deletions(release *corev1alpha1.Release, want *desired.Desired)
 	for _, hook := range slices.Concat(want.Hooks, want.OtherHooks) {
 		wanted[unversioned(hook.Object.Key())] = true
 	}
+	comparer := &compare.Comparer{Target: target, Installation: s.Host.Installation, Release: release}
 	var result []corev1alpha1.ObjectPreview
 	for _, entry := range slices.Backward(inventory.Entries()) {
-		if !wanted[unversioned(entry.ObjectKey)] && entry.Hook == "" {
-			result = append(result, deletion(release, want, entry))
+		if wanted[unversioned(entry.ObjectKey)] || entry.Hook != "" {
+			continue
 		}
+		one := deletion(release, want, entry)
+		if one.Action == corev1alpha1.ActionDelete && definition(entry) && !release.Spec.Sync.PruneCRDs {
+			if one, err = withConsent(ctx, comparer, one, entry); err != nil {
+				return nil, target.Blame(err)
+			}
+		}
+		result = append(result, one)
 	}
 	slices.SortStableFunc(result, func(a, b corev1alpha1.ObjectPreview) int { return cmp.Compare(b.Stage, a.Stage) })
 	return result, nil
@@ -199,6 +207,24 @@ func deletion(release *corev1alpha1.Release, want *desired.Desired, entry corev1
 		one.Action, one.Message = corev1alpha1.ActionDelete, "left the render"
 	}
 	return one
+}
+
+func definition(entry corev1alpha1.InventoryEntry) bool {
+	return entry.Group == "apiextensions.k8s.io" && entry.Kind == "CustomResourceDefinition"
+}
+
+// withConsent keeps a definition that left the render, unless the live one says that it may go.
+func withConsent(ctx context.Context, comparer *compare.Comparer, one corev1alpha1.ObjectPreview, entry corev1alpha1.InventoryEntry) (corev1alpha1.ObjectPreview, error) {
+	live, _, err := comparer.Live(ctx, corev1alpha1.ObjectUID{ObjectKey: entry.ObjectKey, UID: entry.UID})
+	if err != nil {
+		return one, err
+	}
+	if live != nil && live.GetAnnotations()[corev1alpha1.AnnotationPrune] != corev1alpha1.PruneEnabled {
+		one.Action = corev1alpha1.ActionUnchanged
+		one.Message = "left the render; kept, because deleting a CustomResourceDefinition deletes all its objects; spec.sync.pruneCRDs or its annotation " +
+			corev1alpha1.AnnotationPrune + ": " + corev1alpha1.PruneEnabled + " allows it"
+	}
+	return one, nil
 }
 
 // unversioned is what makes an object the same one: its version is no part of it.

@@ -368,6 +368,40 @@ func TestPruningThatDoesNotHappen(t *testing.T) {
 	}
 }
 
+func TestDefinitionsGoWithConsentOnly(t *testing.T) {
+	enabled := strings.Replace(crd, "{name: widgets.example.com}", "{name: widgets.example.com, annotations: {convoy.kumodo.io/prune: enabled}}", 1)
+	for _, test := range []struct {
+		name      string
+		live      string
+		pruneCRDs bool
+		want      corev1alpha1.ObjectAction
+	}{
+		{"nobody consents", crd, false, corev1alpha1.ActionUnchanged},
+		{"the Release does", crd, true, corev1alpha1.ActionDelete},
+		{"the definition does", enabled, false, corev1alpha1.ActionDelete},
+		{"it is gone", "", false, corev1alpha1.ActionDelete},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.cluster.Serve(testcluster.Resource{Group: "apiextensions.k8s.io", Version: "v1", Plural: "customresourcedefinitions", Kind: "CustomResourceDefinition", ClusterScoped: true})
+			if test.live != "" {
+				w.cluster.Put(test.live)
+			}
+			w.current = rendered("d", configMap)
+			w.release.Spec.Sync.PruneCRDs = test.pruneCRDs
+			w.Expect(w.inventories.Add(&corev1alpha1.ReleaseInventory{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "app"},
+				Spec: corev1alpha1.ReleaseInventorySpec{Entries: []corev1alpha1.InventoryEntry{{ObjectKey: corev1alpha1.ObjectKey{
+					Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Name: "widgets.example.com"}}},
+				},
+			})).To(Succeed())
+			objects := answer[corev1alpha1.ReleasePreview](w, "/preview/ns/app").Objects
+			w.Expect(objects[len(objects)-1].Name).To(Equal("widgets.example.com"))
+			w.Expect(objects[len(objects)-1].Action).To(Equal(test.want), objects[len(objects)-1].Message)
+		})
+	}
+}
+
 func TestNamespacesThatNobodyCreates(t *testing.T) {
 	for _, test := range []struct {
 		name    string

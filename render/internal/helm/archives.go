@@ -11,7 +11,6 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart/loader"
 
-	"kumodo.io/convoy/render/internal/helm/execute"
 	"kumodo.io/convoy/render/internal/limit"
 	"kumodo.io/convoy/render/internal/lossless"
 )
@@ -20,22 +19,26 @@ import (
 // and of those of them, may have in all once they are unpacked.
 const unpackedTimes = 4
 
+// ratioFrom is how many bytes any archive may grow to, however small it is: little text that
+// repeats itself compresses better than any amount of usual content.
+const ratioFrom = 8 << 20
+
 // decoded are the files of a chart that the library decodes by itself.
 var decoded = []string{"Chart.yaml", "Chart.lock", "requirements.yaml", "requirements.lock", chartDefaults}
 
 // unpack puts the files of archives in charts/ folders in the place of the archives, so that
 // the library finds folders only: it would unpack archives in archives without end. What
 // aliases make enormous is refused before the library decodes it.
-func unpack(files []*loader.BufferedFile, limits execute.Limits) ([]*loader.BufferedFile, error) {
-	u := unpacker{most: unpackedTimes * limits.Value}
+func unpack(files []*loader.BufferedFile, r Request) ([]*loader.BufferedFile, error) {
+	u := unpacker{most: unpackedTimes * r.Limits.Value, ratio: int64(r.Ratio)}
 	err := u.add("", files)
 	return u.files, err
 }
 
 type unpacker struct {
 	files []*loader.BufferedFile
-	// most bytes may come out of archives, unpacked did.
-	most, unpacked int64
+	// most bytes may come out of archives, unpacked did; out of each ratio times its own.
+	most, unpacked, ratio int64
 }
 
 func (u *unpacker) add(under string, files []*loader.BufferedFile) error {
@@ -58,10 +61,8 @@ func (u *unpacker) add(under string, files []*loader.BufferedFile) error {
 		if err != nil {
 			return fmt.Errorf("unpacking %s: %w", name, err)
 		}
-		for _, i := range inside {
-			if u.unpacked += int64(len(i.Data)); u.unpacked > u.most {
-				return limit.New("the archives in charts/ have more than %s", limit.Size(u.most))
-			}
+		if err := u.count(name, f.Data, inside); err != nil {
+			return err
 		}
 		folder := strings.TrimSuffix(f.Name, path.Ext(f.Name))
 		for folders[folder] {
@@ -72,6 +73,26 @@ func (u *unpacker) add(under string, files []*loader.BufferedFile) error {
 		}
 	}
 	return nil
+}
+
+// count refuses too much out of one archive, and out of all of them. The library has bounded
+// what it holds of one.
+func (u *unpacker) count(name string, archive []byte, inside []*loader.BufferedFile) error {
+	size := sizeOf(inside)
+	if size > ratioFrom && size/u.ratio > int64(len(archive)) {
+		return limit.New("%s has %d bytes and grows to more than %d times as many when it is unpacked", name, len(archive), u.ratio)
+	}
+	if u.unpacked += size; u.unpacked > u.most {
+		return limit.New("the archives in charts/ have more than %s", limit.Size(u.most))
+	}
+	return nil
+}
+
+func sizeOf(files []*loader.BufferedFile) (size int64) {
+	for _, f := range files {
+		size += int64(len(f.Data))
+	}
+	return size
 }
 
 // isDependency tells whether a file of a chart is the archive of a dependency, of the chart

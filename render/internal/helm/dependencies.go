@@ -12,11 +12,11 @@ import (
 )
 
 // checkChart refuses a chart that cannot be installed at all, or not in this cluster.
-func checkChart(c *chart.Chart, capabilities Capabilities) error {
+func checkChart(c *chart.Chart, r Request) error {
 	if kind := c.Metadata.Type; kind != "" && kind != "application" {
 		return fmt.Errorf("chart %s is of type %s: only charts of type application can be installed", c.Name(), kind)
 	}
-	if err := capabilities.check(c); err != nil {
+	if err := r.Capabilities.check(c); err != nil {
 		return err
 	}
 	var missing []string
@@ -26,15 +26,18 @@ func checkChart(c *chart.Chart, capabilities Capabilities) error {
 		}
 	}
 	if len(missing) > 0 {
-		return notThere(c, missing...)
+		return notThere(c, r.Packaged, missing...)
 	}
 	return nil
 }
 
 // notThere is the error for dependencies that a chart does not have, and that nothing brings.
-func notThere(c *chart.Chart, missing ...string) error {
-	return unmet("chart %s depends on charts that are not in its charts/ folder: %s; run `helm dependency update` and add them to the source, or name their repository in Chart.yaml",
-		c.Name(), strings.Join(missing, ", "))
+func notThere(c *chart.Chart, packaged bool, missing ...string) error {
+	wayOut := "run `helm dependency update` and add them to the source, or name their repository in Chart.yaml"
+	if packaged {
+		wayOut = "it was packaged without them: package it again after `helm dependency update`, or use another version"
+	}
+	return unmet("chart %s depends on charts that are not in its charts/ folder: %s; %s", c.Name(), strings.Join(missing, ", "), wayOut)
 }
 
 // expand gives every dependency that is declared a chart of its own, under its alias. The

@@ -46,6 +46,8 @@ type Request struct {
 	SkipCRDs bool
 	// Limits of the templates.
 	Limits execute.Limits
+	// Ratio is how many times its own size an archive in charts/ may have once it is unpacked.
+	Ratio int
 	// Lookup answers the function lookup of templates; nil answers that there is nothing.
 	Lookup func(apiVersion, kind, namespace, name string) (map[string]any, error)
 }
@@ -102,7 +104,7 @@ func prepare(r Request) (*chart.Chart, *Defaults, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := checkChart(c, r.Capabilities); err != nil {
+	if err := checkChart(c, r); err != nil {
 		return nil, nil, err
 	}
 	expand(c)

@@ -60,7 +60,7 @@ func request(t *testing.T, chart files, valuesText string) helm.Request {
 	return helm.Request{
 		Root: chart.root(), Dir: "chart", ReleaseName: "rel", Namespace: "ns",
 		Values: parsed, Capabilities: capabilities,
-		Limits: execute.Limits{Steps: 1_000_000, Made: 16 << 20, Value: 4 << 20},
+		Limits: execute.Limits{Steps: 1_000_000, Made: 16 << 20, Value: 4 << 20}, Ratio: 100,
 	}
 }
 
@@ -391,6 +391,19 @@ func TestArchivesInArchivesAreBounded(t *testing.T) {
 	}
 	_, err := helm.Render(t.Context(), request(t, files{"Chart.yaml": chartYAML, "charts/outer-1.0.0.tgz": outer.packaged(t)}, ""))
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("the archives in charts/ have more than 16 MiB")))
+}
+
+func TestAnArchiveMayNotGrowWithoutMeasure(t *testing.T) {
+	inner := files{"Chart.yaml": "apiVersion: v2\nname: inner\nversion: 1.0.0\n"}
+	for i := range 3 {
+		inner[fmt.Sprintf("f%d", i)] = string(make([]byte, 4<<20))
+	}
+	r := request(t, files{"Chart.yaml": chartYAML, "charts/inner-1.0.0.tgz": inner.packaged(t)}, "")
+	_, err := helm.Render(t.Context(), r)
+	NewWithT(t).Expect(err).To(MatchError(And(ContainSubstring("charts/inner-1.0.0.tgz has "), ContainSubstring("grows to more than 100 times as many when it is unpacked"))))
+	r.Ratio = 100_000
+	_, err = helm.Render(t.Context(), r)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 }
 
 func TestAnArchiveElsewhereIsAFile(t *testing.T) {

@@ -35,7 +35,7 @@ func load(r Request) (*chart.Chart, error) {
 			files = append(files, &loader.BufferedFile{Name: path.Join(d.Folder, f.Name), Data: f.Data})
 		}
 	}
-	if files, err = unpack(files, r.Limits); err != nil {
+	if files, err = unpack(files, r); err != nil {
 		return nil, fmt.Errorf("reading the chart: %w", err)
 	}
 	c, err := loader.LoadFiles(files)

@@ -20,6 +20,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 
+	"kumodo.io/convoy/render/internal/limit"
 	"kumodo.io/convoy/render/internal/lossless"
 	"kumodo.io/convoy/render/internal/tree"
 )
@@ -27,6 +28,8 @@ import (
 const (
 	// maxDependencies bounds the charts that are brought for one chart.
 	maxDependencies = 100
+	// maxUnpacked bounds what is unpacked to learn the names of charts.
+	maxUnpacked = 512 << 20
 	// maxNesting bounds how deep charts of one source depend on one another.
 	maxNesting = 10
 )
@@ -60,6 +63,9 @@ type Dependency struct {
 	Packaged bool
 	// Digest tells contents apart; "" for a chart that lies within the top chart.
 	Digest string
+	// Range chose the chart among those of a repository, as "name range"; "" for a chart whose
+	// version is fixed by its dependant or by a lock file.
+	Range string
 }
 
 // Needed finds the dependencies of the chart in a folder of a source that are not in its
@@ -67,7 +73,7 @@ type Dependency struct {
 // that fits Chart.yaml says the versions, as for `helm dependency build`. An *UnmetError
 // says what is wrong with the chart; other errors are those of charts.
 func Needed(ctx context.Context, root fs.FS, dir string, charts Charts) ([]Dependency, error) {
-	r := resolver{root: root, top: dir, charts: charts}
+	r := resolver{root: root, top: dir, charts: charts, names: map[string]string{}}
 	err := r.resolve(ctx, dir, "", nil)
 	return r.found, err
 }
@@ -85,6 +91,9 @@ type resolver struct {
 	top    string
 	charts Charts
 	found  []Dependency
+	// names of charts in archives that had to be unpacked, with unpacked bytes in all.
+	names    map[string]string
+	unpacked int64
 }
 
 // resolve finds the dependencies of the chart in dir, which is put into the folder under of
@@ -94,9 +103,9 @@ func (r *resolver) resolve(ctx context.Context, dir, under string, above []strin
 	if err != nil || c == nil || len(c.Metadata.Dependencies) == 0 {
 		return err
 	}
-	missing := r.missing(c, dir)
-	if len(missing) == 0 {
-		return nil
+	missing, err := r.missing(c, dir)
+	if err != nil || len(missing) == 0 {
+		return err
 	}
 	wanted, err := locked(c)
 	if err != nil {
@@ -166,35 +175,49 @@ func (r *resolver) files(dir string, names ...string) ([]*loader.BufferedFile, e
 }
 
 // missing are the places of the dependencies that charts/ does not have.
-func (r *resolver) missing(c *chart.Chart, dir string) []int {
+func (r *resolver) missing(c *chart.Chart, dir string) ([]int, error) {
 	entries, err := fs.ReadDir(r.root, path.Join(dir, "charts"))
 	if err != nil {
 		entries = nil
 	}
+	held := map[string]bool{}
+	for _, e := range entries {
+		names, err := r.held(dir, e.Name())
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			held[name] = true
+		}
+	}
 	var missing []int
 	for i, d := range c.Metadata.Dependencies {
-		if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return r.holds(dir, e.Name(), d.Name) }) {
+		if !held[d.Name] {
 			missing = append(missing, i)
 		}
 	}
-	return missing
+	return missing, nil
 }
 
-// holds tells whether an entry of charts/ is the chart of a name: an archive as Helm names
-// them, or an archive or folder with a Chart.yaml that says so.
-func (r *resolver) holds(dir, entry, name string) bool {
+// held gives the names that the chart of an entry of charts/ may have: those of an archive as
+// Helm names them, or the one in the Chart.yaml of another archive or of a folder.
+func (r *resolver) held(dir, entry string) ([]string, error) {
 	if strings.HasPrefix(entry, "_") || strings.HasPrefix(entry, ".") {
-		return false
+		return nil, nil
 	}
+	at := path.Join(dir, "charts", entry)
 	if archive, ok := strings.CutSuffix(entry, ".tgz"); ok {
-		names := archiveNames(archive)
-		if len(names) == 0 {
-			return r.packed(path.Join(dir, "charts", entry)) == name
+		if names := archiveNames(archive); len(names) > 0 {
+			return names, nil
 		}
-		return slices.Contains(names, name)
+		name, err := r.packed(at)
+		return []string{name}, err
 	}
-	child, err := r.declaration(path.Join(dir, "charts", entry))
-	return err == nil && child != nil && child.Name() == name
+	child, err := r.declaration(at)
+	if err != nil || child == nil {
+		return nil, nil // a file, or what loading it will say better
+	}
+	return []string{child.Name()}, nil
 }
 
 // archiveNames are the names that an archive called name-version can be of.
@@ -212,15 +235,29 @@ func archiveNames(archive string) []string {
 }
 
 // packed gives the name of the chart in an archive, "" when there is none.
-func (r *resolver) packed(file string) string {
+func (r *resolver) packed(file string) (string, error) {
+	if name, ok := r.names[file]; ok {
+		return name, nil
+	}
 	data, err := fs.ReadFile(r.root, file)
 	if err != nil {
-		return ""
+		return "", nil
 	}
 	files, err := loader.LoadArchiveFiles(bytes.NewReader(data))
+	r.unpacked += sizeOf(files)
 	if err != nil {
-		return ""
+		// It may have been too large. No archive grows to more than a thousandfold.
+		r.unpacked += min(loader.MaxDecompressedChartSize, 1000*int64(len(data)))
 	}
+	if r.unpacked > maxUnpacked {
+		return "", limit.New("the archives in charts/ whose names have no version have more than %s", limit.Size(maxUnpacked))
+	}
+	r.names[file] = nameOf(files)
+	return r.names[file], nil
+}
+
+// nameOf gives the name of a chart that has these files, "" when it is none.
+func nameOf(files []*loader.BufferedFile) string {
 	at := slices.IndexFunc(files, func(f *loader.BufferedFile) bool { return f.Name == "Chart.yaml" })
 	if at < 0 || lossless.CheckAliases(files[at].Data) != nil {
 		return ""
@@ -304,13 +341,17 @@ func (r *resolver) folder(dir, under, name string) string {
 // remote brings a chart from a repository.
 func (r *resolver) remote(ctx context.Context, c *chart.Chart, folder string, w Wanted) error {
 	if w.Repository == "" || r.charts == nil {
-		return notThere(c, strings.TrimSpace(w.Name+" "+w.Version))
+		return notThere(c, false, strings.TrimSpace(w.Name+" "+w.Version))
 	}
 	content, err := r.charts(ctx, w)
 	if err != nil {
 		return fmt.Errorf("chart %s depends on the chart %s: %w", c.Name(), strings.TrimSpace(w.Name+" "+w.Version), err)
 	}
-	r.found = append(r.found, Dependency{Folder: folder, Root: content.Root, Dir: ".", Packaged: true, Digest: content.Digest})
+	d := Dependency{Folder: folder, Root: content.Root, Dir: ".", Packaged: true, Digest: content.Digest}
+	if _, err := semver.StrictNewVersion(strings.TrimPrefix(w.Version, "v")); err != nil && c.Lock == nil {
+		d.Range = strings.TrimSpace(w.Name + " " + w.Version)
+	}
+	r.found = append(r.found, d)
 	return nil
 }
 

@@ -15,51 +15,51 @@ import (
 )
 
 // Memo remembers a bounded number of outcomes; those not asked for the longest go first.
-type Memo[V any] struct {
+type Memo[K comparable, V any] struct {
 	limit int
 	keep  func(error) bool
 
 	mu      sync.Mutex
-	entries map[string]*list.Element
+	entries map[K]*list.Element
 	recent  *list.List // of outcome, most recently used first
-	flights map[string]*flight[V]
+	flights map[K]*flight[K, V]
 }
 
-type outcome[V any] struct {
-	key   string
+type outcome[K comparable, V any] struct {
+	key   K
 	value V
 	err   error
 }
 
 // flight is work under way; outcome is set once done is closed.
-type flight[V any] struct {
+type flight[K comparable, V any] struct {
 	done    chan struct{}
-	outcome outcome[V]
+	outcome outcome[K, V]
 }
 
 // New makes a Memo of at most limit outcomes. Failures for which keep is true are
 // remembered like values; the others are tried again by the next who asks.
-func New[V any](limit int, keep func(error) bool) *Memo[V] {
-	return &Memo[V]{
+func New[K comparable, V any](limit int, keep func(error) bool) *Memo[K, V] {
+	return &Memo[K, V]{
 		limit: limit, keep: keep,
-		entries: map[string]*list.Element{}, recent: list.New(), flights: map[string]*flight[V]{},
+		entries: map[K]*list.Element{}, recent: list.New(), flights: map[K]*flight[K, V]{},
 	}
 }
 
 // Do gives the outcome of work for a key; known tells that it was remembered. Work goes on
 // when the context of a caller ends, for the others and for the next time; that caller
 // gets the context's error. A panic of work is an error.
-func (m *Memo[V]) Do(ctx context.Context, key string, work func(context.Context) (V, error)) (value V, known bool, err error) {
+func (m *Memo[K, V]) Do(ctx context.Context, key K, work func(context.Context) (V, error)) (value V, known bool, err error) {
 	m.mu.Lock()
 	if element, ok := m.entries[key]; ok {
 		m.recent.MoveToFront(element)
 		m.mu.Unlock()
-		o := element.Value.(outcome[V])
+		o := element.Value.(outcome[K, V])
 		return o.value, true, o.err
 	}
 	f, ok := m.flights[key]
 	if !ok {
-		f = &flight[V]{done: make(chan struct{})}
+		f = &flight[K, V]{done: make(chan struct{})}
 		m.flights[key] = f
 		go m.fly(context.WithoutCancel(ctx), key, f, work)
 	}
@@ -74,7 +74,7 @@ func (m *Memo[V]) Do(ctx context.Context, key string, work func(context.Context)
 }
 
 // Get gives the value that is remembered for a key.
-func (m *Memo[V]) Get(key string) (value V, known bool) {
+func (m *Memo[K, V]) Get(key K) (value V, known bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	element, ok := m.entries[key]
@@ -82,30 +82,30 @@ func (m *Memo[V]) Get(key string) (value V, known bool) {
 		return value, false
 	}
 	m.recent.MoveToFront(element)
-	o := element.Value.(outcome[V])
+	o := element.Value.(outcome[K, V])
 	return o.value, o.err == nil
 }
 
 // Put remembers a value for a key.
-func (m *Memo[V]) Put(key string, value V) {
+func (m *Memo[K, V]) Put(key K, value V) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.remember(outcome[V]{key: key, value: value})
+	m.remember(outcome[K, V]{key: key, value: value})
 }
 
 // remember is for who holds mu.
-func (m *Memo[V]) remember(o outcome[V]) {
+func (m *Memo[K, V]) remember(o outcome[K, V]) {
 	if known, ok := m.entries[o.key]; ok {
 		m.recent.Remove(known)
 	}
 	m.entries[o.key] = m.recent.PushFront(o)
 	for m.recent.Len() > m.limit {
-		last := m.recent.Remove(m.recent.Back()).(outcome[V])
+		last := m.recent.Remove(m.recent.Back()).(outcome[K, V])
 		delete(m.entries, last.key)
 	}
 }
 
-func (m *Memo[V]) fly(ctx context.Context, key string, f *flight[V], work func(context.Context) (V, error)) {
+func (m *Memo[K, V]) fly(ctx context.Context, key K, f *flight[K, V], work func(context.Context) (V, error)) {
 	f.outcome.key = key
 	f.outcome.value, f.outcome.err = Guarded(ctx, work)
 

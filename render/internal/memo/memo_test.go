@@ -19,8 +19,8 @@ var (
 	errPassing = errors.New("passing")
 )
 
-func newMemo(limit int) *memo.Memo[int] {
-	return memo.New[int](limit, func(err error) bool { return errors.Is(err, errLasting) })
+func newMemo(limit int) *memo.Memo[string, int] {
+	return memo.New[string, int](limit, func(err error) bool { return errors.Is(err, errLasting) })
 }
 
 func TestDoWorksOncePerKey(t *testing.T) {
@@ -121,7 +121,7 @@ func TestDoMakesAnErrorOfAPanic(t *testing.T) {
 
 func TestPutAndGet(t *testing.T) {
 	g := NewWithT(t)
-	m := memo.New[int](2, func(error) bool { return false })
+	m := memo.New[string, int](2, func(error) bool { return false })
 	_, known := m.Get("a")
 	g.Expect(known).To(BeFalse())
 	m.Put("a", 1)

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package flags has the flags by which a process bounds its renders, so that they are the
+// same in every process that renders.
+package flags
+
+import (
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"kumodo.io/convoy/render"
+)
+
+const (
+	timeout  = "render-timeout"
+	maxBytes = "render-max-bytes"
+)
+
+// AddLimits adds the flags of the limits of a render to fs. What limits hold before is their
+// default.
+func AddLimits(fs *pflag.FlagSet, limits *render.Limits) {
+	fs.DurationVar(&limits.Time, timeout, limits.Time, "How long one render may take.")
+	fs.Int64Var(&limits.OutputBytes, maxBytes, limits.OutputBytes, "How many bytes all manifests of one render may have together; also each value in a template, and what a kustomization reads. What templates make on the way, and archives in charts, may have four times as many.")
+}
+
+// ValidateLimits returns what is wrong with limits, by the names of their flags.
+func ValidateLimits(limits render.Limits) []error {
+	const mostBytes = 1 << 40 // above it, sums of limits would not be numbers any more
+	var errs []error
+	if limits.Time <= 0 {
+		errs = append(errs, fmt.Errorf("--%s: %s is not above 0", timeout, limits.Time))
+	}
+	if limits.OutputBytes < 1 || limits.OutputBytes > mostBytes {
+		errs = append(errs, fmt.Errorf("--%s: %d is not between 1 and %d", maxBytes, limits.OutputBytes, int64(mostBytes)))
+	}
+	return errs
+}
