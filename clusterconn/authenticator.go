@@ -25,14 +25,17 @@ type Secrets interface {
 // Authenticator finds server and credentials of agentless Clusters of one auth type.
 type Authenticator interface {
 	// RESTConfig gives a configuration that is the caller's. It reads everything secret
-	// through secrets, which is how a change is noticed, and nothing of convoy's own host.
+	// through secrets, which is how a change is noticed, and nothing of convoy's own host. Of
+	// the Cluster it reads the spec: it is asked again when that changes. It must not ask
+	// another server, or return within seconds, since it holds up everybody who uses the Cluster.
 	// Errors wrap ErrInvalid when the Cluster or what it names is to blame, and hold no
 	// credentials.
 	RESTConfig(ctx context.Context, cluster *corev1alpha1.Cluster, secrets Secrets) (*rest.Config, error)
 }
 
 // DefaultAuthenticators gives the authenticators by the name that spec.agentless.auth.type
-// has for them. The map is the caller's.
+// has for them. The map is the caller's. It is the list of convoy's own binaries; the API
+// admits the names in ClusterSpec's validation (apiserver/internal/validation).
 func DefaultAuthenticators() map[string]Authenticator {
 	return map[string]Authenticator{
 		corev1alpha1.ClusterAuthTypeKubeconfig: kubeconfigAuthenticator{},

@@ -26,9 +26,10 @@ type Connection struct {
 	dynamic   dynamic.Interface
 	metadata  metadata.Interface
 	discovery *discoveryCache
+	breaker   *breaker
 }
 
-func newConnection(config *rest.Config, discovery *discoveryCache) (*Connection, error) {
+func newConnection(config *rest.Config, t *target) (*Connection, error) {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("making the HTTP client: %w", err)
@@ -41,7 +42,7 @@ func newConnection(config *rest.Config, discovery *discoveryCache) (*Connection,
 	if err != nil {
 		return nil, fmt.Errorf("making the metadata client: %w", err)
 	}
-	return &Connection{config: config, dynamic: dynamicClient, metadata: metadataClient, discovery: discovery}, nil
+	return &Connection{config: config, dynamic: dynamicClient, metadata: metadataClient, discovery: t.discovery, breaker: t.breaker}, nil
 }
 
 // Config gives a configuration for further clients, the caller's to change. It holds no
@@ -56,6 +57,10 @@ func (c *Connection) Metadata() metadata.Interface { return c.metadata }
 
 // Server gives the URL of the cluster's API server. It holds no credentials.
 func (c *Connection) Server() string { return c.config.Host }
+
+// Outage gives a channel that is closed when the cluster is in reach again, nil while it is:
+// requests that fail with an OutageError may be held back until then.
+func (c *Connection) Outage() <-chan struct{} { return c.breaker.outageOver() }
 
 // Mapping finds the resource of a kind, asking the server again when the kind is not
 // known, though not at every miss. An empty version means the one that the server
@@ -90,15 +95,23 @@ func (c *Connection) Capabilities(ctx context.Context) (kubeVersion string, apiV
 	return known.version, slices.Clone(known.apiVersions), nil
 }
 
-// Probe asks the server for its version and its discovery documents, whatever is cached,
-// and gives its Kubernetes version: the server is reachable, accepts the credentials, and
-// discovery works. Groups that do not work are no failure. Errors are those of Classify.
-func (c *Connection) Probe(ctx context.Context) (version string, err error) {
+// Report is what a probe found.
+type Report struct {
+	// Version of Kubernetes.
+	Version string
+	// Latency is how long the server took to answer the first question.
+	Latency time.Duration
+}
+
+// Probe asks the server for its version and its discovery documents, whatever is cached:
+// the server is reachable, accepts the credentials, and discovery works. Groups that do not
+// work are no failure. During an outage nothing is sent. Errors are those of Classify.
+func (c *Connection) Probe(ctx context.Context) (Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	known, err := c.discovery.refresh(ctx)
 	if err != nil {
-		return "", err
+		return Report{}, err
 	}
-	return known.version, nil
+	return Report{Version: known.version, Latency: known.latency}, nil
 }

@@ -42,8 +42,11 @@ type Options struct {
 	ReadOnly bool
 	// UserAgent is sent with every request; empty means client-go's own.
 	UserAgent string
-	// Clock tells when something cached is old; nil means the system's.
-	Clock clock.PassiveClock
+	// Changed is told of a Cluster that is out of reach from now on, or in reach again. It
+	// must not block. nil: nobody is told.
+	Changed func(cluster types.NamespacedName)
+	// Clock is the time; nil means the system's.
+	Clock clock.WithDelayedExecution
 }
 
 // Connector keeps the connections to clusters. It is safe for concurrent use.
@@ -69,7 +72,12 @@ func New(o Options) *Connector {
 	if o.Authenticators == nil {
 		o.Authenticators = DefaultAuthenticators()
 	}
-	o.Clock = clockOf(o)
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Changed == nil {
+		o.Changed = func(types.NamespacedName) {}
+	}
 	return &Connector{options: o, clusters: map[types.NamespacedName]*held{}}
 }
 
@@ -128,6 +136,21 @@ func (c *Connector) Forget(namespace, name string) {
 	if h.target != nil {
 		h.target.close()
 	}
+}
+
+// Unreachable says whether a Cluster is known to be out of reach: requests to it fail at
+// once with an OutageError, and Options.Changed is told when they do not any more. It is
+// false for a Cluster that this process has not connected to.
+func (c *Connector) Unreachable(namespace, name string) bool {
+	c.mu.Lock()
+	h := c.clusters[types.NamespacedName{Namespace: namespace, Name: name}]
+	c.mu.Unlock()
+	if h == nil {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.target != nil && h.target.breaker.outageOver() != nil
 }
 
 // identity is the user that a Release acts as on its target, empty for none. Only the

@@ -38,7 +38,7 @@ func TestConnectIsShared(t *testing.T) {
 	g.Expect(again).To(BeIdenticalTo(first))
 	g.Expect(secrets.readSoFar()).To(Equal(1), "a Secret is not read at every use")
 
-	advance(clock, recheckInterval)
+	clock.Step(recheckInterval)
 	again, err = connector.Connect(t.Context(), agentless())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(again).To(BeIdenticalTo(first), "nothing has changed")
@@ -97,7 +97,7 @@ func TestConnectAnew(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 
 			test.change(f, secrets, connector, cluster)
-			advance(clock, recheckInterval)
+			clock.Step(recheckInterval)
 			after, err := connector.Connect(t.Context(), cluster)
 
 			g.Expect(err).NotTo(HaveOccurred())
@@ -121,11 +121,11 @@ func TestNewCredentialsAreUsed(t *testing.T) {
 	g.Expect(err).To(MatchError(ErrUnauthenticated))
 
 	secrets.set("target", map[string][]byte{"kubeconfig": f.kubeconfig(t, "new")})
-	advance(clock, recheckInterval)
+	clock.Step(recheckInterval)
 	connection, err = connector.Connect(t.Context(), agentless())
 
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(connection.Probe(t.Context())).To(Equal("v1.37.2"))
+	g.Expect(connection.Probe(t.Context())).To(HaveField("Version", "v1.37.2"))
 }
 
 func TestConnectModes(t *testing.T) {
@@ -165,7 +165,7 @@ func TestConnectModes(t *testing.T) {
 				return
 			}
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(connection.Probe(t.Context())).To(Equal("v1.37.2"))
+			g.Expect(connection.Probe(t.Context())).To(HaveField("Version", "v1.37.2"))
 			g.Expect(connection.Server()).To(Equal(f.URL))
 			g.Expect(f.lastRequest().Header.Get("Authorization")).To(Equal("Bearer " + canary))
 		})
@@ -323,7 +323,7 @@ func TestTerminatingReleaseKeepsItsConnection(t *testing.T) {
 				g.Expect(err).NotTo(HaveOccurred())
 			}
 			secrets.set("target", nil)
-			advance(clock, recheckInterval)
+			clock.Step(recheckInterval)
 
 			connection, err := connector.ConnectRelease(t.Context(), test.cluster, test.release)
 
@@ -332,7 +332,7 @@ func TestTerminatingReleaseKeepsItsConnection(t *testing.T) {
 				return
 			}
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(connection.Probe(t.Context())).To(Equal("v1.37.2"))
+			g.Expect(connection.Probe(t.Context())).To(HaveField("Version", "v1.37.2"))
 			_, err = connector.Connect(t.Context(), test.cluster)
 			g.Expect(err).To(MatchError(ErrInvalid), "for everybody else the Secret is gone")
 		})
@@ -350,7 +350,7 @@ func TestUnreadableSecretIsNoChange(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 
 	secrets.err = away
-	advance(clock, recheckInterval)
+	clock.Step(recheckInterval)
 	_, err = connector.Connect(t.Context(), agentless())
 	g.Expect(err).To(MatchError(away))
 
@@ -404,6 +404,25 @@ func TestRateLimit(t *testing.T) {
 			g.Expect(other.Config().RateLimiter).To(BeIdenticalTo(own.Config().RateLimiter), "one limit for the cluster, not for each identity")
 		})
 	}
+}
+
+// Requests that fail at once do not wait for their turn.
+func TestRateLimitDuringAnOutage(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeCluster(t)
+	connection, _ := connect(t, f)
+	config := connection.Config()
+	limit(config, connection.breaker, 1, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	g.Expect(config.RateLimiter.Wait(ctx)).To(Succeed())
+	cancel()
+	g.Expect(config.RateLimiter.Wait(ctx)).NotTo(Succeed(), "the next one has to wait, and may not")
+
+	f.Close()
+	_, err := connection.Probe(t.Context())
+	g.Expect(err).To(MatchError(ErrUnreachable))
+	g.Eventually(connection.Outage).WithTimeout(eventually).ShouldNot(BeNil())
+	g.Expect(config.RateLimiter.Wait(ctx)).To(Succeed())
 }
 
 func TestConcurrentUse(t *testing.T) {

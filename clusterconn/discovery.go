@@ -18,7 +18,7 @@ import (
 
 const (
 	// missInterval is the least time between two questions about kinds that are not known,
-	// and how long a failure is taken for the answer to further ones.
+	// and how long a refusal is taken for the answer to further ones.
 	missInterval = 3 * time.Second
 	// maxAge is how old what is known may get without anyone missing a kind: a cluster can
 	// be upgraded behind convoy's back.
@@ -37,7 +37,7 @@ type discoveryCache struct {
 	mu       sync.Mutex
 	epoch    uint64    // counts invalidations
 	current  *snapshot // the last that succeeded, nil before the first
-	failure  error     // of the last refresh
+	failure  error     // the last refresh was refused with
 	failedAt time.Time
 	flight   *flight // refresh under way
 }
@@ -111,7 +111,7 @@ func (d *discoveryCache) find(ctx context.Context, gvk schema.GroupVersionKind,
 }
 
 // since gives a snapshot that was begun at or after a time and after the last
-// invalidation. A failure that is recent enough is given again instead of asking.
+// invalidation. A refusal that is recent enough is given again instead of asking.
 func (d *discoveryCache) since(ctx context.Context, oldest time.Time) (*snapshot, error) {
 	d.mu.Lock()
 	if d.current != nil && d.current.epoch == d.epoch && !d.current.begun.Before(oldest) {
@@ -158,9 +158,13 @@ func (d *discoveryCache) fly(ctx context.Context, f *flight) {
 
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrUnreachable):
+		// An outage keeps everybody from asking, and when it ends nothing must fail any more.
+		d.failure = nil
+	case err != nil:
 		d.failure, d.failedAt = err, d.clock.Now()
-	} else {
+	default:
 		snap.begun, snap.epoch = begun, f.epoch
 		snap.keep(d.current)
 		d.current, d.failure = snap, nil
@@ -172,20 +176,34 @@ func (d *discoveryCache) fly(ctx context.Context, f *flight) {
 
 // discover asks the server for its version and its kinds.
 func (d *discoveryCache) discover(ctx context.Context) (*snapshot, error) {
+	begun := d.clock.Now()
 	version, err := d.client.ServerVersionWithContext(ctx)
 	if err != nil {
 		return nil, discoveryError(err)
 	}
+	latency := d.clock.Since(begun)
 	groups, lists, err := discovery.ServerGroupsAndResourcesWithContext(ctx, d.client)
 	failed, partial := discovery.GroupDiscoveryFailedErrorGroups(err)
 	if err != nil && !partial {
 		return nil, discoveryError(err)
 	}
-	if err := ctx.Err(); err != nil {
-		// Every group that was still to be asked counts as failed; that is not an answer.
+	if err := lost(ctx, failed); err != nil {
 		return nil, discoveryError(err)
 	}
-	return newSnapshot(version.GitVersion, groups, lists, failed), nil
+	snap := newSnapshot(version.GitVersion, groups, lists, failed)
+	snap.latency = latency
+	return snap, nil
+}
+
+// lost gives the error with which the server was lost while its groups were asked for, one
+// by one: those that were left then count as failed, but that is not an answer.
+func lost(ctx context.Context, failed map[schema.GroupVersion]error) error {
+	for _, err := range failed {
+		if failedOnTheWay(err) {
+			return err
+		}
+	}
+	return ctx.Err()
 }
 
 // discoveryError classifies the error of a request that every API server answers: what

@@ -5,12 +5,19 @@ package clusterconn
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 )
 
 var (
@@ -80,10 +87,10 @@ func TestMissIsAskedForOnce(t *testing.T) {
 	}
 	miss()
 	g.Expect(f.asked()).To(HaveLen(3), "what was just asked is not asked again")
-	advance(clock, missInterval-1)
+	clock.Step(missInterval - 1)
 	miss()
 	g.Expect(f.asked()).To(BeEmpty())
-	advance(clock, 2)
+	clock.Step(2)
 	miss()
 	miss()
 	g.Expect(f.asked()).To(HaveLen(3))
@@ -109,13 +116,13 @@ func TestWhatIsKnownGetsOld(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	f.asked()
 
-	advance(clock, maxAge+1)
+	clock.Step(maxAge + 1)
 	_, err = connection.Mapping(t.Context(), configMap)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(f.asked()).To(HaveLen(3))
 
 	f.Close()
-	advance(clock, maxAge+1)
+	clock.Step(maxAge + 1)
 	_, err = connection.Mapping(t.Context(), configMap)
 	g.Expect(err).NotTo(HaveOccurred(), "old knowledge is better than none")
 	_, _, err = connection.Capabilities(t.Context())
@@ -152,7 +159,7 @@ func TestDeadGroup(t *testing.T) {
 			g.Expect(errors.As(err, &unavailable)).To(BeTrue(), "%v", err)
 
 			f.change(func() { f.dead = map[schema.GroupVersion]bool{} })
-			advance(clock, missInterval+1)
+			clock.Step(missInterval + 1)
 			_, err = connection.Mapping(t.Context(), reading)
 			g.Expect(err).NotTo(HaveOccurred(), "it is asked for again")
 		})
@@ -241,11 +248,11 @@ func TestProbe(t *testing.T) {
 			connection, _ := connect(t, f)
 			test.given(f)
 
-			version, err := connection.Probe(t.Context())
+			report, err := connection.Probe(t.Context())
 
 			if test.want == nil {
 				g.Expect(err).NotTo(HaveOccurred())
-				g.Expect(version).To(Equal("v1.37.2"))
+				g.Expect(report.Version).To(Equal("v1.37.2"))
 				return
 			}
 			g.Expect(err).To(MatchError(test.want))
@@ -265,7 +272,80 @@ func TestProbeAlwaysAsks(t *testing.T) {
 	}
 }
 
-func TestFailureIsRemembered(t *testing.T) {
+func TestProbeMeasuresTheFirstAnswer(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeCluster(t)
+	connection, clock := connect(t, f)
+	f.handle = func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/version":
+			clock.Step(20 * time.Millisecond)
+		default:
+			clock.Step(time.Second)
+		}
+		f.discover(w, r)
+	}
+	g.Expect(connection.Probe(t.Context())).To(HaveField("Latency", 20*time.Millisecond))
+}
+
+// A server that is lost half-way has not said that the rest of its groups do not work.
+func TestProbeOfAServerThatIsLostHalfWay(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeCluster(t)
+	f.legacy = true
+	f.handle = func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/apis/apps/v1" {
+			panic(http.ErrAbortHandler)
+		}
+		f.discover(w, r)
+	}
+	connection, _ := connect(t, f)
+	_, err := connection.Probe(t.Context())
+	g.Expect(err).To(MatchError(ErrUnreachable))
+}
+
+// A cluster with very many kinds costs as many requests as any other, and a server of a
+// group that is dead is in nobody's way who does not need it.
+func TestManyKinds(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeCluster(t)
+	kinds := []schema.GroupVersionKind{configMap}
+	f.resources = slices.Clone(f.resources)
+	for group := range 300 {
+		for kind := range 5 {
+			gvk := schema.GroupVersionKind{Group: fmt.Sprintf("g%d.example.com", group), Version: "v1", Kind: fmt.Sprintf("Kind%d", kind)}
+			kinds = append(kinds, gvk)
+			f.resources = append(f.resources, fakeResource{
+				group: gvk.Group, version: gvk.Version, plural: strings.ToLower(gvk.Kind) + "s", kind: gvk.Kind,
+			})
+		}
+	}
+	f.dead[reading.GroupVersion()] = true
+	connector := New(Options{Secrets: kubeconfigSecret(f.kubeconfig(t, canary)), Clock: newFakeClock()})
+
+	errs := make([]error, 20)
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() {
+			connection, err := connector.ConnectRelease(t.Context(), agentless(), release(func(r *corev1alpha1.Release) { r.Spec.ServiceAccountName = fmt.Sprint("sa-", i) }))
+			for _, kind := range kinds {
+				if err == nil {
+					_, err = connection.Mapping(t.Context(), kind)
+				}
+			}
+			errs[i] = err
+		})
+	}
+	wg.Wait()
+	g.Expect(errs).To(HaveEach(BeNil()))
+	connection, err := connector.Connect(t.Context(), agentless())
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = connection.Mapping(t.Context(), reading)
+	g.Expect(err).To(MatchError(ContainSubstring("v1beta1.metrics.example.com")), "who needs it is told which")
+	g.Expect(f.asked()).To(Equal([]string{"GET /version", "GET /api", "GET /apis"}), "for all of them together")
+}
+
+func TestRefusalIsRemembered(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeCluster(t)
 	f.token = "another"
@@ -278,9 +358,21 @@ func TestFailureIsRemembered(t *testing.T) {
 	ask()
 	ask()
 	g.Expect(f.asked()).To(HaveLen(1), "a thousand Releases do not ask a broken cluster a thousand times")
-	advance(clock, missInterval+1)
+	clock.Step(missInterval + 1)
 	ask()
 	g.Expect(f.asked()).To(HaveLen(1))
+}
+
+func TestThatNobodyAnsweredIsNotRemembered(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeCluster(t)
+	f.handle = http.NotFound
+	connection, _ := connect(t, f)
+	_, _, err := connection.Capabilities(t.Context())
+	g.Expect(err).To(MatchError(ErrUnreachable))
+	f.change(func() { f.handle = nil })
+	_, _, err = connection.Capabilities(t.Context())
+	g.Expect(err).NotTo(HaveOccurred(), "whoever is told that the cluster is back finds it so")
 }
 
 // A caller that gives up neither waits nor takes the refresh with it.

@@ -52,7 +52,14 @@ func (e *GroupUnavailableError) Unwrap() error { return e.Err }
 // ErrUnreachable, ErrUnauthenticated or ErrForbidden where one fits, and else gives it
 // back as it is; so too an error that has a class already, and the cancellation of the
 // caller's context. nil stays nil.
+//
+// Of a request that was not sent because of an outage, only the OutageError is left: it says
+// the same whatever the request was.
 func Classify(err error) error {
+	var outage *OutageError
+	if request, ok := err.(*url.Error); ok && errors.As(request.Err, &outage) {
+		return outage
+	}
 	if class := classOf(err); class != nil {
 		return fmt.Errorf("%w: %w", class, err)
 	}
@@ -91,7 +98,13 @@ func unavailable(err error) bool {
 	if !errors.As(err, &status) {
 		return false
 	}
-	switch status.Status().Code {
+	return cannotServe(int(status.Status().Code))
+}
+
+// cannotServe tells the status codes of a server that cannot serve at present, or of what
+// stands before it.
+func cannotServe(code int) bool {
+	switch code {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true
 	}

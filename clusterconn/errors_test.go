@@ -17,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 )
 
 func TestClassify(t *testing.T) {
@@ -60,6 +62,15 @@ func TestClassify(t *testing.T) {
 			g.Expect(Classify(got)).To(BeIdenticalTo(got))
 		})
 	}
+}
+
+func TestClassifyAnOutage(t *testing.T) {
+	g := NewWithT(t)
+	outage := &OutageError{Err: errors.New("no answer")}
+	g.Expect(Classify(&url.Error{Op: "Patch", URL: "https://cluster.test/api/v1/namespaces/n", Err: outage})).To(BeIdenticalTo(outage))
+	wrapped := fmt.Errorf("reading: %w", outage)
+	g.Expect(Classify(wrapped)).To(BeIdenticalTo(wrapped))
+	g.Expect(Reason(outage)).To(Equal(corev1alpha1.ReasonTargetUnreachable))
 }
 
 // Wherever a request fails, its error must not hold what is in the credentials.

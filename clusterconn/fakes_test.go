@@ -324,16 +324,12 @@ func release(changes ...func(*corev1alpha1.Release)) *corev1alpha1.Release {
 	return r
 }
 
-func newFakeClock() *clocktesting.FakePassiveClock {
-	return clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-}
-
-func advance(clock *clocktesting.FakePassiveClock, by time.Duration) {
-	clock.SetTime(clock.Now().Add(by))
+func newFakeClock() *clocktesting.FakeClock {
+	return clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 }
 
 // connect gives a connection to the fake cluster, and its clock.
-func connect(t *testing.T, f *fakeCluster, change ...func(*Options)) (*Connection, *clocktesting.FakePassiveClock) {
+func connect(t *testing.T, f *fakeCluster, change ...func(*Options)) (*Connection, *clocktesting.FakeClock) {
 	t.Helper()
 	clock := newFakeClock()
 	options := Options{Secrets: kubeconfigSecret(f.kubeconfig(t, canary)), Clock: clock}

@@ -17,9 +17,7 @@ type readOnlyTransport struct {
 
 func (t *readOnlyTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if why := changes(request, t.prefix); why != "" {
-		if request.Body != nil {
-			_ = request.Body.Close()
-		}
+		discardBody(request)
 		return nil, fmt.Errorf("%w: %s %s is refused: %s", ErrReadOnly, request.Method, request.URL.Path, why)
 	}
 	return t.delegate.RoundTrip(request)

@@ -19,6 +19,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
+func (roundTripper) CloseIdleConnections() {}
+
 func TestReadOnlyTransport(t *testing.T) {
 	const (
 		object     = "/api/v1/namespaces/n/configmaps/c"

@@ -20,6 +20,7 @@ type snapshot struct {
 	epoch uint64
 
 	version     string
+	latency     time.Duration // of the answer with the version
 	kinds       map[schema.GroupVersionKind]*meta.RESTMapping
 	preferred   map[schema.GroupKind]*meta.RESTMapping
 	failed      map[schema.GroupVersion]error

@@ -3,22 +3,22 @@
 package clusterconn
 
 import (
-	"net/http"
+	"context"
+	"strings"
 	"sync"
 
-	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	clienttransport "k8s.io/client-go/transport"
 	"k8s.io/client-go/util/flowcontrol"
-	"k8s.io/utils/clock"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 )
 
 // target is what all connections to one cluster share.
 type target struct {
-	config    *rest.Config // without credentials; requests go through transport
-	transport http.RoundTripper
+	config    *rest.Config // without credentials; requests go through its transport
+	breaker   *breaker
 	discovery *discoveryCache
 	actsAs    string // user that the credentials' own configuration impersonates
 
@@ -35,9 +35,15 @@ func newTarget(config *rest.Config, cluster *corev1alpha1.Cluster, options Optio
 	if server.User != nil {
 		return nil, invalidf("the server's URL must not hold credentials")
 	}
-	transport, err := newTransport(config, server.Path, options.ReadOnly)
+	transport, err := newTransport(config)
 	if err != nil {
 		return nil, invalidf("credentials and TLS settings: %w", err)
+	}
+	name := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name}
+	breaker := newBreaker(transport, options.Clock, strings.TrimSuffix(server.String(), "/"), options.UserAgent, func() { options.Changed(name) })
+	transport = breaker
+	if options.ReadOnly {
+		transport = &readOnlyTransport{prefix: server.Path, delegate: breaker}
 	}
 	shared := &rest.Config{
 		Host:      server.String(),
@@ -47,9 +53,9 @@ func newTarget(config *rest.Config, cluster *corev1alpha1.Cluster, options Optio
 		// them does not read.
 		WarningHandlerWithContext: rest.NoWarnings{},
 	}
-	limit(shared, cluster.Spec.QPS, cluster.Spec.Burst)
-	t := &target{config: shared, transport: transport, actsAs: config.Impersonate.UserName, connections: map[string]*Connection{}}
-	t.discovery, err = newDiscoveryCache(shared, clockOf(options))
+	limit(shared, breaker, cluster.Spec.QPS, cluster.Spec.Burst)
+	t := &target{config: shared, breaker: breaker, actsAs: config.Impersonate.UserName, connections: map[string]*Connection{}}
+	t.discovery, err = newDiscoveryCache(shared, options.Clock)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +63,7 @@ func newTarget(config *rest.Config, cluster *corev1alpha1.Cluster, options Optio
 }
 
 // limit sets the rate limiter that all connections to a cluster share, or none.
-func limit(config *rest.Config, qps, burst int32) {
+func limit(config *rest.Config, breaker *breaker, qps, burst int32) {
 	if qps <= 0 {
 		config.QPS = -1
 		return
@@ -66,7 +72,21 @@ func limit(config *rest.Config, qps, burst int32) {
 		burst = 2 * qps
 	}
 	config.QPS, config.Burst = float32(qps), int(burst)
-	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(config.QPS, config.Burst)
+	config.RateLimiter = &limiter{RateLimiter: flowcontrol.NewTokenBucketRateLimiter(config.QPS, config.Burst), breaker: breaker}
+}
+
+// limiter is a rate limiter that holds up no request that is not sent.
+type limiter struct {
+	flowcontrol.RateLimiter
+	breaker *breaker
+}
+
+// Wait waits until a request may be sent.
+func (l *limiter) Wait(ctx context.Context) error {
+	if l.breaker.outageOver() != nil {
+		return nil
+	}
+	return l.RateLimiter.Wait(ctx)
 }
 
 // connection gives the connection of an identity: of a user to impersonate, or of the
@@ -83,9 +103,9 @@ func (t *target) connection(user string) (*Connection, error) {
 	}
 	config := rest.CopyConfig(t.config)
 	if user != "" {
-		config.Transport = clienttransport.NewImpersonatingRoundTripper(clienttransport.ImpersonationConfig{UserName: user}, t.transport)
+		config.Transport = clienttransport.NewImpersonatingRoundTripper(clienttransport.ImpersonationConfig{UserName: user}, t.config.Transport)
 	}
-	connection, err := newConnection(config, t.discovery)
+	connection, err := newConnection(config, t)
 	if err != nil {
 		return nil, err
 	}
@@ -93,12 +113,5 @@ func (t *target) connection(user string) (*Connection, error) {
 	return connection, nil
 }
 
-// close gives up idle connections; requests under way are not disturbed.
-func (t *target) close() { utilnet.CloseIdleConnectionsFor(t.transport) }
-
-func clockOf(options Options) clock.PassiveClock {
-	if options.Clock != nil {
-		return options.Clock
-	}
-	return clock.RealClock{}
-}
+// close gives the target up; requests under way are not disturbed.
+func (t *target) close() { t.breaker.close() }

@@ -17,26 +17,46 @@ const (
 	// dialTimeout bounds how long a connection takes to open. A server that drops packets
 	// must fail in seconds, not in the half minute that is client-go's default.
 	dialTimeout = 5 * time.Second
-	// keepAlive is the time between probes of an idle TCP connection.
-	keepAlive = 30 * time.Second
+	// pingAfter is how long an HTTP/2 connection is silent before it is checked by a ping,
+	// and pingTimeout how long that takes to be answered. On an open watch nothing else tells
+	// a quiet cluster from one whose packets are lost.
+	pingAfter   = 10 * time.Second
+	pingTimeout = 5 * time.Second
 )
 
+// keepAlive is the same for connections that have to do without HTTP/2.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: pingAfter, Interval: pingTimeout, Count: 3}
+
 // newTransport makes the transport of a cluster, with the credentials of config in it.
-// prefix is the path of the server's URL.
-func newTransport(config *rest.Config, prefix string, readOnly bool) (http.RoundTripper, error) {
+func newTransport(config *rest.Config) (http.RoundTripper, error) {
 	config = rest.CopyConfig(config)
-	if config.Dial == nil && config.Transport == nil {
-		config.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext
+	own := config.Dial == nil && config.Transport == nil
+	if own {
+		config.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAliveConfig: keepAlive}).DialContext
 	}
 	transport, err := rest.TransportFor(config)
 	if err != nil {
 		return nil, err
 	}
-	transport = &promptTransport{delegate: transport}
-	if readOnly {
-		transport = &readOnlyTransport{prefix: prefix, delegate: transport}
+	// With a dialer of its own, it is nobody else's.
+	if base := baseOf(transport); own && base != nil {
+		base.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout}
 	}
-	return transport, nil
+	return &promptTransport{delegate: transport}, nil
+}
+
+// baseOf gives what opens connections under the layers of a transport.
+func baseOf(transport http.RoundTripper) *http.Transport {
+	for {
+		switch layer := transport.(type) {
+		case *http.Transport:
+			return layer
+		case utilnet.RoundTripperWrapper:
+			transport = layer.WrappedRoundTripper()
+		default:
+			return nil
+		}
+	}
 }
 
 // promptTransport turns answers that a client would follow or wait for into errors.

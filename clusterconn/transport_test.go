@@ -14,6 +14,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
 )
 
 func TestPromptTransportErrors(t *testing.T) {
@@ -81,4 +82,18 @@ func TestPromptTransportAnswers(t *testing.T) {
 			g.Expect(body.closed).To(BeFalse())
 		})
 	}
+}
+
+func TestSilentConnectionsAreChecked(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeCluster(t)
+	connection, _ := connect(t, f)
+	base := baseOf(connection.breaker)
+	g.Expect(base.HTTP2).To(HaveField("SendPingTimeout", pingAfter))
+	g.Expect(base.HTTP2).To(HaveField("PingTimeout", pingTimeout))
+
+	transport, err := newTransport(&rest.Config{Host: f.URL, Transport: http.DefaultTransport})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(baseOf(transport)).To(BeIdenticalTo(http.DefaultTransport))
+	g.Expect(http.DefaultTransport.(*http.Transport).HTTP2).To(BeNil(), "what is others' is left alone")
 }

@@ -127,6 +127,9 @@ type ClusterStatus struct {
 	// lastProbeTime is when the cluster was last asked.
 	// +optional
 	LastProbeTime *metav1.Time `json:"lastProbeTime,omitempty"`
+	// latency is how long the API server took to answer then; absent when it did not.
+	// +optional
+	Latency *metav1.Duration `json:"latency,omitempty"`
 	// releases counts the Releases on this cluster.
 	// +optional
 	Releases *ClusterReleases `json:"releases,omitempty"`

@@ -174,7 +174,7 @@ func (h *Host) track(ctx context.Context, release *corev1alpha1.Release, entries
 			return // what is watched stays watched
 		}
 	}
-	h.Tracker.Track(t.name(), connection.Metadata(), nameOf(release), resources)
+	h.Tracker.Track(t.name(), connection, nameOf(release), resources)
 }
 
 // version is the resourceVersion of an object as its watch last saw it.

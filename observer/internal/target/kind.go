@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -29,9 +28,9 @@ type kind struct {
 	releases map[types.NamespacedName]bool
 }
 
-func newKind(client metadata.Interface, resource schema.GroupVersionResource) *kind {
+func newKind(source Source, resource schema.GroupVersionResource) *kind {
 	k := &kind{}
-	k.informer = cache.NewSharedIndexInformer(k.listWatch(client, resource), &metav1.PartialObjectMetadata{}, 0, cache.Indexers{})
+	k.informer = cache.NewSharedIndexInformer(k.listWatch(source, resource), &metav1.PartialObjectMetadata{}, 0, cache.Indexers{})
 	// Neither can fail before the informer runs. A watch that cannot be held (a missing
 	// right, a cluster that is away) is tried again by the informer; the conditions of the
 	// Cluster tell people why.
@@ -42,22 +41,39 @@ func newKind(client metadata.Interface, resource schema.GroupVersionResource) *k
 	return k
 }
 
-func (k *kind) listWatch(client metadata.Interface, resource schema.GroupVersionResource) cache.ListerWatcher {
-	source := client.Resource(resource)
+func (k *kind) listWatch(source Source, resource schema.GroupVersionResource) cache.ListerWatcher {
+	client := source.Metadata()
+	objects := client.Resource(resource)
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			k.sitOut(ctx, source)
 			options.LabelSelector = corev1alpha1.LabelOwner
-			list, err := source.List(ctx, options)
+			list, err := objects.List(ctx, options)
 			k.answered.Store(err == nil)
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			k.sitOut(ctx, source)
 			options.LabelSelector = corev1alpha1.LabelOwner
-			stream, err := source.Watch(ctx, options)
+			stream, err := objects.Watch(ctx, options)
 			k.answered.Store(err == nil)
 			return stream, err
 		},
 	}, client)
+}
+
+// sitOut returns when the cluster is in reach. An informer that tried again and again instead
+// would wait longer each time, and would still wait when the cluster is back.
+func (k *kind) sitOut(ctx context.Context, source Source) {
+	over := source.Outage()
+	if over == nil {
+		return
+	}
+	k.answered.Store(false)
+	select {
+	case <-over:
+	case <-ctx.Done():
+	}
 }
 
 // slim keeps of an object what is read here: who owns it, and its version.

@@ -23,6 +23,13 @@ import (
 // Notify is told of a change to an object of a Release.
 type Notify func(release types.NamespacedName)
 
+// Source is a connection to a cluster; a *clusterconn.Connection is one.
+type Source interface {
+	Metadata() metadata.Interface
+	// Outage gives a channel that is closed when the cluster is in reach again, nil while it is.
+	Outage() <-chan struct{}
+}
+
 // Tracker holds the watches of all clusters. A watch lives as long as a Release needs it.
 type Tracker struct {
 	installation string
@@ -37,7 +44,7 @@ type Tracker struct {
 
 // cluster is the watches of one cluster over one connection.
 type cluster struct {
-	client metadata.Interface
+	source Source
 	kinds  map[schema.GroupVersionResource]*kind
 }
 
@@ -48,9 +55,9 @@ func New(logger klog.Logger, installation string, notify Notify) *Tracker {
 }
 
 // Track makes sure that these resources of the cluster are watched for the Release over
-// client, and that no others are for its sake. When client is another than before, all
+// source, and that no others are for its sake. When source is another than before, all
 // watches of the cluster begin anew over it.
-func (t *Tracker) Track(name types.NamespacedName, client metadata.Interface, release types.NamespacedName, resources []schema.GroupVersionResource) {
+func (t *Tracker) Track(name types.NamespacedName, source Source, release types.NamespacedName, resources []schema.GroupVersionResource) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.stopped {
@@ -58,19 +65,19 @@ func (t *Tracker) Track(name types.NamespacedName, client metadata.Interface, re
 	}
 	c := t.clusters[name]
 	if c == nil {
-		c = &cluster{client: client, kinds: map[schema.GroupVersionResource]*kind{}}
+		c = &cluster{source: source, kinds: map[schema.GroupVersionResource]*kind{}}
 		t.clusters[name] = c
 	}
-	if c.client != client {
-		c.client = client
+	if c.source != source {
+		c.source = source
 		for resource, k := range c.kinds {
 			k.stop()
-			c.kinds[resource] = t.watch(name, client, resource, k.releases)
+			c.kinds[resource] = t.watch(name, source, resource, k.releases)
 		}
 	}
 	for _, resource := range resources {
 		if c.kinds[resource] == nil {
-			c.kinds[resource] = t.watch(name, client, resource, map[types.NamespacedName]bool{})
+			c.kinds[resource] = t.watch(name, source, resource, map[types.NamespacedName]bool{})
 		}
 		c.kinds[resource].releases[release] = true
 	}
@@ -96,10 +103,10 @@ func (t *Tracker) drop(name, release types.NamespacedName, but []schema.GroupVer
 }
 
 // watch begins to watch a resource for Releases.
-func (t *Tracker) watch(name types.NamespacedName, client metadata.Interface, resource schema.GroupVersionResource, releases map[types.NamespacedName]bool) *kind {
+func (t *Tracker) watch(name types.NamespacedName, source Source, resource schema.GroupVersionResource, releases map[types.NamespacedName]bool) *kind {
 	logger := t.logger.WithValues("Cluster", klog.KRef(name.Namespace, name.Name), "resource", resource)
 	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), logger))
-	k := newKind(client, resource)
+	k := newKind(source, resource)
 	k.releases, k.stop = releases, stop
 	synced, err := k.informer.AddEventHandler(t.handler())
 	if err != nil { // only once the informer has stopped

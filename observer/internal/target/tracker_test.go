@@ -76,6 +76,7 @@ type client struct {
 	mu      sync.Mutex
 	lists   int
 	refused bool
+	over    chan struct{} // of an outage
 }
 
 func newClient(objects ...runtime.Object) *client {
@@ -98,6 +99,20 @@ func (c *client) listed() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.lists
+}
+
+func (c *client) Metadata() metadata.Interface { return c }
+
+func (c *client) Outage() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.over
+}
+
+func (c *client) setOutage(over chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.over = over
 }
 
 func (c *client) refuse(refused bool) {
@@ -201,21 +216,21 @@ func TestWatchesEndWhenNobodyNeedsThem(t *testing.T) {
 	both := []schema.GroupVersionResource{configMaps, secrets}
 	for _, test := range []struct {
 		name string
-		do   func(b *bench, c metadata.Interface)
+		do   func(b *bench, c Source)
 		want []schema.GroupVersionResource
 	}{
-		{"nothing", func(*bench, metadata.Interface) {}, both},
-		{"one of two Releases needs less", func(b *bench, c metadata.Interface) {
+		{"nothing", func(*bench, Source) {}, both},
+		{"one of two Releases needs less", func(b *bench, c Source) {
 			b.Track(edge, c, app, []schema.GroupVersionResource{configMaps})
 		}, both},
-		{"both need less", func(b *bench, c metadata.Interface) {
+		{"both need less", func(b *bench, c Source) {
 			b.Track(edge, c, app, []schema.GroupVersionResource{configMaps})
 			b.Track(edge, c, web, nil)
 		}, []schema.GroupVersionResource{configMaps}},
-		{"one Release is gone", func(b *bench, c metadata.Interface) { b.ForgetRelease(app) }, []schema.GroupVersionResource{secrets}},
-		{"all are", func(b *bench, c metadata.Interface) { b.ForgetRelease(app); b.ForgetRelease(web) }, nil},
-		{"the cluster is", func(b *bench, c metadata.Interface) { b.Forget(edge); b.Forget(edge) }, nil},
-		{"the process ends", func(b *bench, c metadata.Interface) {
+		{"one Release is gone", func(b *bench, c Source) { b.ForgetRelease(app) }, []schema.GroupVersionResource{secrets}},
+		{"all are", func(b *bench, c Source) { b.ForgetRelease(app); b.ForgetRelease(web) }, nil},
+		{"the cluster is", func(b *bench, c Source) { b.Forget(edge); b.Forget(edge) }, nil},
+		{"the process ends", func(b *bench, c Source) {
 			b.Stop()
 			b.Track(edge, c, app, both)
 		}, nil},
@@ -260,4 +275,35 @@ func TestABrokenWatchKnowsNothing(t *testing.T) {
 	b.clusters[edge].kinds[configMaps].answered.Store(false)
 	_, known = b.Version(edge, configMaps, "ns", "cm")
 	b.Expect(known).To(BeFalse(), "what was seen before it broke may be old")
+}
+
+// An outage is sat out, and what was seen before it is not taken for what is.
+func TestWatchesGoOnAfterAnOutage(t *testing.T) {
+	b := newBench(t)
+	c := newClient(object("ConfigMap", "ns", "cm", "inst/ns/app", 5))
+	over := make(chan struct{})
+	c.setOutage(over)
+	b.Track(edge, c, app, []schema.GroupVersionResource{configMaps})
+	_, known := b.Version(edge, configMaps, "ns", "cm")
+	b.Expect(known).To(BeFalse())
+	b.Expect(c.listed()).To(BeZero())
+
+	c.setOutage(nil)
+	close(over)
+	b.eventuallyKnows(configMaps, "ns", "cm", "5")
+	b.Expect(c.listed()).To(Equal(1), "nothing was tried meanwhile")
+
+	k := b.clusters[edge].kinds[configMaps]
+	c.setOutage(over)
+	k.sitOut(t.Context(), c)
+	_, known = b.Version(edge, configMaps, "ns", "cm")
+	b.Expect(known).To(BeFalse(), "what was seen before an outage may be old")
+}
+
+func TestAnOutageHoldsUpNoEnd(t *testing.T) {
+	b := newBench(t)
+	c := newClient()
+	c.setOutage(make(chan struct{}))
+	b.Track(edge, c, app, []schema.GroupVersionResource{configMaps})
+	b.Stop()
 }

@@ -21,6 +21,8 @@ func (s *Server) discovery(w http.ResponseWriter, r *http.Request) bool {
 	defer s.mu.Unlock()
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	switch {
+	case r.URL.Path == "/livez":
+		writeJSON(w, http.StatusOK, "ok")
 	case r.URL.Path == "/version":
 		writeJSON(w, http.StatusOK, map[string]string{"gitVersion": "v1.37.2"})
 	case r.URL.Path == "/api":

@@ -25,6 +25,8 @@ type ClusterStatusApplyConfiguration struct {
 	Server *string `json:"server,omitempty"`
 	// lastProbeTime is when the cluster was last asked.
 	LastProbeTime *metav1.Time `json:"lastProbeTime,omitempty"`
+	// latency is how long the API server took to answer then; absent when it did not.
+	Latency *metav1.Duration `json:"latency,omitempty"`
 	// releases counts the Releases on this cluster.
 	Releases *ClusterReleasesApplyConfiguration `json:"releases,omitempty"`
 }
@@ -77,6 +79,14 @@ func (b *ClusterStatusApplyConfiguration) WithServer(value string) *ClusterStatu
 // If called multiple times, the LastProbeTime field is set to the value of the last call.
 func (b *ClusterStatusApplyConfiguration) WithLastProbeTime(value metav1.Time) *ClusterStatusApplyConfiguration {
 	b.LastProbeTime = &value
+	return b
+}
+
+// WithLatency sets the Latency field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Latency field is set to the value of the last call.
+func (b *ClusterStatusApplyConfiguration) WithLatency(value metav1.Duration) *ClusterStatusApplyConfiguration {
+	b.Latency = &value
 	return b
 }
 

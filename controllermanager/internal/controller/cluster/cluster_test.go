@@ -9,12 +9,14 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	testclock "k8s.io/utils/clock/testing"
@@ -31,17 +33,24 @@ var key = types.NamespacedName{Namespace: "team", Name: "edge"}
 type world struct {
 	*WithT
 	*Controller
-	client    *fake.Clientset
-	clock     *testclock.FakePassiveClock
-	recorder  *record.FakeRecorder
-	err       error
-	probes    int
-	forgotten []string
+	client      *fake.Clientset
+	clock       *testclock.FakePassiveClock
+	recorder    *record.FakeRecorder
+	err         error
+	unreachable bool
+	latency     time.Duration
+	probes      int
+	forgotten   []string
+	unowned     map[types.NamespacedName]bool
 }
 
 func (w *world) Probe(context.Context, *corev1alpha1.Cluster) (Report, error) {
 	w.probes++
-	return Report{Version: "v1.37.2", Server: "https://edge:6443"}, w.err
+	return Report{Version: "v1.37.2", Server: "https://edge:6443", Latency: w.latency}, w.err
+}
+
+func (w *world) Unreachable(namespace, name string) bool {
+	return w.unreachable && namespace == key.Namespace && name == key.Name
 }
 
 func (w *world) Forget(namespace, name string) { w.forgotten = append(w.forgotten, namespace+"/"+name) }
@@ -52,14 +61,16 @@ func newWorld(t *testing.T) *world {
 	}
 	w := &world{
 		WithT: NewWithT(t), clock: testclock.NewFakePassiveClock(time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)),
-		recorder: record.NewFakeRecorder(10),
+		recorder: record.NewFakeRecorder(10), latency: 1234567 * time.Nanosecond, unowned: map[types.NamespacedName]bool{},
 	}
 	cluster := &corev1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: "uid", Generation: 1}}
 	w.client = fake.NewSimpleClientset(cluster)
 	var err error
 	w.Controller, err = New(Config{
 		Client: w.client, Clusters: informer(&corev1alpha1.Cluster{}), Releases: informer(&corev1alpha1.Release{}),
-		Prober: w, Recorder: w.recorder, Clock: w.clock, Harness: base.Options[types.NamespacedName]{},
+		Prober: w, Recorder: w.recorder, Clock: w.clock, Harness: base.Options[types.NamespacedName]{
+			Owned: func(key types.NamespacedName) bool { return !w.unowned[key] },
+		},
 	})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(w.config.Clusters.GetIndexer().Add(cluster)).To(Succeed())
@@ -113,6 +124,9 @@ func TestProbeOutcomes(t *testing.T) {
 			w.Expect(cluster.Status.LastProbeTime.Time.Equal(w.clock.Now())).To(BeTrue())
 			if tt.given == nil {
 				w.Expect(cluster.Status.Version).To(Equal("v1.37.2"))
+				w.Expect(cluster.Status.Latency).To(HaveValue(Equal(metav1.Duration{Duration: time.Millisecond})))
+			} else {
+				w.Expect(cluster.Status.Latency).To(BeNil())
 			}
 		})
 	}
@@ -122,6 +136,7 @@ func TestProbesAreDueAtIntervals(t *testing.T) {
 	w := newWorld(t)
 	_, result := w.pass()
 	w.Expect(result.RequeueAfter).To(BeNumerically("~", longInterval, longInterval/4))
+	w.latency = time.Second
 	w.pass()
 	w.Expect(w.probes).To(Equal(1), "an event makes no probe")
 	w.Expect(w.statusWrites()).To(Equal(1))
@@ -139,7 +154,7 @@ func TestProbesAreDueAtIntervals(t *testing.T) {
 	w.Expect(w.probes).To(Equal(3), "a new spec is tried at once")
 }
 
-func TestUnreachableClusterIsLookedAtOften(t *testing.T) {
+func TestBrokenClusterIsLookedAtOften(t *testing.T) {
 	w := newWorld(t)
 	w.err = errors.New("read 127.0.0.1:50001: reset")
 	_, result := w.pass()
@@ -154,6 +169,95 @@ func TestUnreachableClusterIsLookedAtOften(t *testing.T) {
 	cluster, _ := w.pass()
 	w.Expect(meta.IsStatusConditionTrue(cluster.Status.Conditions, corev1alpha1.ConditionReady)).To(BeTrue())
 	w.Expect(w.recorder.Events).To(HaveLen(2), "one event for each transition")
+}
+
+func TestTheBreakerIsFollowedAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.pass()
+	ready := func() bool {
+		cluster, _ := w.pass()
+		return meta.IsStatusConditionTrue(cluster.Status.Conditions, corev1alpha1.ConditionReady)
+	}
+	for range 2 {
+		w.unreachable, w.err = true, clusterconn.ErrUnreachable
+		w.Expect(ready()).To(BeFalse())
+		w.unreachable, w.err = false, nil
+		w.Expect(ready()).To(BeTrue())
+	}
+	w.Expect(w.probes).To(Equal(5))
+	w.pass()
+	w.Expect(w.probes).To(Equal(5))
+}
+
+// A breaker that opens during a look, or closes, is another's news.
+func TestTheBreakerChangesDuringALook(t *testing.T) {
+	w := newWorld(t)
+	w.unreachable, w.err = true, clusterconn.ErrUnreachable
+	w.client.PrependReactor("update", "clusters", func(clienttesting.Action) (bool, runtime.Object, error) {
+		w.unreachable, w.err = false, nil
+		return false, nil, nil
+	})
+	w.pass()
+	cluster, _ := w.pass()
+	w.Expect(meta.IsStatusConditionTrue(cluster.Status.Conditions, corev1alpha1.ConditionReady)).To(BeTrue())
+}
+
+func TestWhatCouldNotBeWrittenIsLookedAtAgain(t *testing.T) {
+	w := newWorld(t)
+	conflicts := 1
+	w.client.PrependReactor("update", "clusters", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if conflicts--; conflicts >= 0 {
+			return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "clusters"}, key.Name, errors.New("changed"))
+		}
+		return false, nil, nil
+	})
+	_, err := w.Reconcile(context.Background(), key)
+	w.Expect(apierrors.IsConflict(err)).To(BeTrue())
+	cluster, _ := w.pass()
+	w.Expect(meta.IsStatusConditionTrue(cluster.Status.Conditions, corev1alpha1.ConditionReady)).To(BeTrue())
+	w.Expect(w.probes).To(Equal(2))
+}
+
+func TestClustersOfOthersAreForgotten(t *testing.T) {
+	w := newWorld(t)
+	w.pass()
+	w.Expect(w.DropUnowned(context.Background())).To(Succeed())
+	w.Expect(w.forgotten).To(BeEmpty())
+	w.unowned[key] = true
+	w.Expect(w.DropUnowned(context.Background())).To(Succeed())
+	w.Expect(w.forgotten).To(Equal([]string{"team/edge"}))
+	w.Expect(w.Controller.probes).To(BeEmpty())
+}
+
+func TestMetrics(t *testing.T) {
+	w := newWorld(t)
+	registry := prometheus.NewRegistry()
+	w.Expect(w.register(registry)).To(Succeed())
+	series := func() map[string]float64 {
+		families, err := registry.Gather()
+		w.Expect(err).NotTo(HaveOccurred())
+		values := map[string]float64{}
+		for _, family := range families {
+			for _, metric := range family.GetMetric() {
+				for _, label := range metric.GetLabel() {
+					w.Expect([]string{key.Namespace, key.Name}).To(ContainElement(label.GetValue()))
+				}
+				values[family.GetName()] += metric.GetGauge().GetValue()
+			}
+		}
+		return values
+	}
+	w.Expect(series()).To(BeEmpty(), "nothing is known yet")
+	w.pass()
+	w.Expect(series()).To(Equal(map[string]float64{"convoy_cluster_up": 1, "convoy_cluster_latency_seconds": 0.001, "convoy_cluster_breaker_open": 0}))
+	w.unreachable, w.err = true, clusterconn.ErrUnreachable
+	w.pass()
+	w.Expect(series()).To(Equal(map[string]float64{"convoy_cluster_up": 0, "convoy_cluster_breaker_open": 1}))
+	w.unowned[key] = true
+	w.Expect(series()).To(BeEmpty(), "it is another process's to tell")
+	delete(w.unowned, key)
+	w.Expect(w.config.Clusters.GetIndexer().Replace(nil, "")).To(Succeed())
+	w.Expect(series()).To(BeEmpty(), "it is gone")
 }
 
 func TestProbeNow(t *testing.T) {

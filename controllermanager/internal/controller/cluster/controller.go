@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster is the controller of Clusters: it finds out at intervals whether their
-// API servers can be reached, accept the credentials and tell what they serve, and counts
-// the Releases on them. What it finds is the circuit breaker of the Release controller.
+// Package cluster is the controller of Clusters: it finds out at intervals, and whenever the
+// circuit breaker of a cluster opens or closes, whether their API servers can be reached,
+// accept the credentials and tell what they serve, and counts the Releases on them. What it
+// says of a cluster that is out of reach holds the Release controller back.
 package cluster
 
 import (
@@ -29,12 +30,17 @@ type Report struct {
 	Version string
 	// Server is the URL of the API server; known for a cluster that does not answer too.
 	Server string
+	// Latency is how long the API server took to answer.
+	Latency time.Duration
 }
 
 // Prober asks a cluster. It must return within seconds, whatever the cluster does.
 type Prober interface {
 	Probe(ctx context.Context, cluster *corev1alpha1.Cluster) (Report, error)
-	// Forget drops what is kept of a Cluster that is gone.
+	// Unreachable says whether the circuit breaker of a cluster is open: probing it then costs
+	// nothing. When that changes, the Cluster is to be enqueued.
+	Unreachable(namespace, name string) bool
+	// Forget drops what is kept of a Cluster that is gone, or another process's.
 	Forget(namespace, name string)
 }
 
@@ -46,6 +52,8 @@ type Config struct {
 	Clusters, Releases cache.SharedIndexInformer
 	// Prober asks clusters.
 	Prober Prober
+	// References tells of changes of Secrets; nil: they are seen with the next look.
+	References References
 	// Recorder takes events for people.
 	Recorder record.EventRecorder
 	// Clock is the time.
@@ -59,6 +67,8 @@ type Controller struct {
 	*base.Controller[types.NamespacedName]
 	config Config
 
+	secrets secrets
+
 	mu     sync.Mutex
 	probes map[types.NamespacedName]probe
 }
@@ -69,6 +79,8 @@ type probe struct {
 	generation int64
 	at         time.Time
 	failed     bool
+	// unreachable is what the breaker said before the look.
+	unreachable bool
 }
 
 // countDelay is how long changes of Releases are gathered before a Cluster counts them.
@@ -81,7 +93,7 @@ func New(config Config) (*Controller, error) {
 	harness := config.Harness
 	harness.Name, harness.Reconciler = "cluster", c
 	c.Controller = base.New(harness)
-	if err := errors.Join(addIndexes(config.Releases), c.addHandlers()); err != nil {
+	if err := errors.Join(addIndexes(config.Releases), c.addHandlers(), c.register(harness.Registerer)); err != nil {
 		return nil, fmt.Errorf("cluster controller: %w", err)
 	}
 	return c, nil
@@ -89,9 +101,7 @@ func New(config Config) (*Controller, error) {
 
 func (c *Controller) addHandlers() error {
 	_, errClusters := c.config.Clusters.AddEventHandler(base.Handler(c, base.Events[*corev1alpha1.Cluster, types.NamespacedName]{
-		Keys: base.Single(func(cluster *corev1alpha1.Cluster) types.NamespacedName {
-			return types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name}
-		}),
+		Keys: base.Single(nameOf),
 		Changed: func(old, cluster *corev1alpha1.Cluster) bool {
 			return old.UID != cluster.UID || old.Generation != cluster.Generation
 		},
@@ -116,7 +126,8 @@ func ready(release *corev1alpha1.Release) bool {
 	return meta.IsStatusConditionTrue(release.Status.Conditions, corev1alpha1.ConditionReady)
 }
 
-// ProbeNow has a cluster looked at as soon as possible, because it did not answer.
+// ProbeNow has a cluster looked at as soon as possible, because it did not do as it should
+// for a Release.
 func (c *Controller) ProbeNow(key types.NamespacedName) {
 	c.mu.Lock()
 	last, ok := c.probes[key]
@@ -133,13 +144,48 @@ func (c *Controller) ProbeNow(key types.NamespacedName) {
 // EnqueueShard enqueues every Cluster that the given function owns, after a change of what
 // this process owns.
 func (c *Controller) EnqueueShard(owned func(key types.NamespacedName) bool) {
-	for _, object := range c.config.Clusters.GetStore().List() {
-		cluster, ok := object.(*corev1alpha1.Cluster)
-		if !ok {
-			continue
-		}
-		if key := (types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name}); owned(key) {
+	for _, cluster := range c.clusters() {
+		if key := nameOf(cluster); owned(key) {
 			c.Enqueue(key, base.PriorityResync)
 		}
 	}
+}
+
+// DropUnowned ends the work on Clusters that are another process's now, as that of the
+// queue does, and forgets them: nobody shall ask after them here any more.
+func (c *Controller) DropUnowned(ctx context.Context) error {
+	err := c.Controller.DropUnowned(ctx)
+	for _, cluster := range c.clusters() {
+		if key := nameOf(cluster); !c.owns(key) {
+			c.drop(key)
+		}
+	}
+	return err
+}
+
+func (c *Controller) owns(key types.NamespacedName) bool {
+	return c.config.Harness.Owned == nil || c.config.Harness.Owned(key)
+}
+
+// drop forgets a Cluster.
+func (c *Controller) drop(key types.NamespacedName) {
+	c.untrack(key)
+	c.discard(key)
+	c.config.Prober.Forget(key.Namespace, key.Name)
+}
+
+// clusters gives all Clusters that there are.
+func (c *Controller) clusters() []*corev1alpha1.Cluster {
+	objects := c.config.Clusters.GetStore().List()
+	clusters := make([]*corev1alpha1.Cluster, 0, len(objects))
+	for _, object := range objects {
+		if cluster, ok := object.(*corev1alpha1.Cluster); ok {
+			clusters = append(clusters, cluster)
+		}
+	}
+	return clusters
+}
+
+func nameOf(cluster *corev1alpha1.Cluster) types.NamespacedName {
+	return types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name}
 }

@@ -24,8 +24,9 @@ import (
 const (
 	// longInterval is the time between looks at a cluster that works.
 	longInterval = time.Minute
-	// shortInterval is the time between looks at one that does not, so that it is found
-	// soon when it works again.
+	// shortInterval is the time between looks at one that does not, so that it is found soon
+	// when its Secret was corrected. That one that was out of reach answers again, the circuit
+	// breaker finds.
 	shortInterval = 5 * time.Second
 	// jitter spreads looks that would all be due at once, as a part of the interval.
 	jitter = 0.2
@@ -41,11 +42,13 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (b
 	if !exists || !ok {
 		return base.Result{}, c.forget(key)
 	}
+	c.track(ctx, cluster)
 	changed := cluster.DeepCopy()
 	now := c.config.Clock.Now()
-	left := c.untilDue(cluster, now)
+	unreachable := c.config.Prober.Unreachable(key.Namespace, key.Name)
+	left := c.untilDue(cluster, unreachable, now)
 	if left == 0 {
-		c.probe(ctx, changed, now)
+		c.probe(ctx, changed, unreachable, now)
 		if ctx.Err() != nil {
 			return base.Result{}, context.Cause(ctx)
 		}
@@ -54,29 +57,37 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (b
 	if changed.Status.Releases, err = c.count(key); err != nil {
 		return base.Result{}, err
 	}
-	return base.Result{RequeueAfter: left}, c.write(ctx, cluster, changed)
+	if err = c.write(ctx, cluster, changed); err != nil {
+		c.discard(key)
+	}
+	return base.Result{RequeueAfter: left}, err
+}
+
+// discard has a cluster looked at anew, because what was found could not be written.
+func (c *Controller) discard(key types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.probes, key)
 }
 
 // forget drops what is kept of a Cluster that is gone. The connection to it is kept while
 // it has Releases: when all are deleted together with their namespace, it is needed to
 // clean the target. The last Release that goes makes the Cluster be looked at once more.
 func (c *Controller) forget(key types.NamespacedName) error {
-	c.mu.Lock()
-	delete(c.probes, key)
-	c.mu.Unlock()
 	releases, err := c.count(key)
 	if err == nil && releases.Total == 0 {
-		c.config.Prober.Forget(key.Namespace, key.Name)
+		c.drop(key)
 	}
 	return err
 }
 
-// untilDue is how long it is until the next look, 0 when it is due.
-func (c *Controller) untilDue(cluster *corev1alpha1.Cluster, now time.Time) time.Duration {
+// untilDue is how long it is until the next look, 0 when it is due: at intervals, and when
+// there is another spec or the circuit breaker says something else than at the last look.
+func (c *Controller) untilDue(cluster *corev1alpha1.Cluster, unreachable bool, now time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	last, ok := c.probes[types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name}]
-	if !ok || last.uid != cluster.UID || last.generation != cluster.Generation {
+	last, ok := c.probes[nameOf(cluster)]
+	if !ok || last.uid != cluster.UID || last.generation != cluster.Generation || last.unreachable != unreachable {
 		return 0
 	}
 	return max(last.at.Add(last.interval()).Sub(now), 0)
@@ -96,17 +107,17 @@ func (p probe) interval() time.Duration {
 }
 
 // probe asks the cluster and writes into the status what that came to.
-func (c *Controller) probe(ctx context.Context, cluster *corev1alpha1.Cluster, now time.Time) {
+func (c *Controller) probe(ctx context.Context, cluster *corev1alpha1.Cluster, unreachable bool, now time.Time) {
 	report, err := c.config.Prober.Probe(ctx, cluster)
 	c.mu.Lock()
-	c.probes[types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name}] = probe{
-		uid: cluster.UID, generation: cluster.Generation, at: now, failed: err != nil,
+	c.probes[nameOf(cluster)] = probe{
+		uid: cluster.UID, generation: cluster.Generation, at: now, failed: err != nil, unreachable: unreachable,
 	}
 	c.mu.Unlock()
 
 	status := &cluster.Status
 	status.ObservedGeneration = cluster.Generation
-	status.LastProbeTime = &metav1.Time{Time: now}
+	status.LastProbeTime, status.Latency = &metav1.Time{Time: now}, nil
 	if report.Server != "" {
 		status.Server = report.Server
 	}
@@ -118,6 +129,7 @@ func (c *Controller) probe(ctx context.Context, cluster *corev1alpha1.Cluster, n
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, reason(err), err.Error()
 	} else {
 		status.Version = report.Version
+		status.Latency = &metav1.Duration{Duration: max(report.Latency.Round(time.Millisecond), time.Millisecond)}
 	}
 	meta.SetStatusCondition(&status.Conditions, condition)
 }
@@ -161,11 +173,11 @@ func differs(before, changed *corev1alpha1.Cluster) bool {
 	return !equality.Semantic.DeepEqual(substance(before.Status), substance(changed.Status))
 }
 
-// substance gives a copy of the status without what changes at every look: the time, and
+// substance gives a copy of the status without what changes at every look: the times, and
 // the text of a failure.
 func substance(status corev1alpha1.ClusterStatus) *corev1alpha1.ClusterStatus {
 	plain := status.DeepCopy()
-	plain.LastProbeTime = nil
+	plain.LastProbeTime, plain.Latency = nil, nil
 	for i := range plain.Conditions {
 		if plain.Conditions[i].Status == metav1.ConditionFalse {
 			plain.Conditions[i].Message = ""

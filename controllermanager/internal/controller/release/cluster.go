@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -37,18 +38,28 @@ func (c *Controller) findCluster(_ context.Context, s *scope) outcome {
 	return c.checkReachable(s)
 }
 
-// checkReachable is the circuit breaker of a cluster: while its own controller finds that
-// it does not answer, no Release spends a worker on it. The controller's next successful
-// probe wakes them all.
+// checkReachable holds a Release back while the circuit breaker of its cluster is open, as
+// the Cluster says: no worker is spent on what would fail, and nothing counts as an attempt.
+// When the Cluster says otherwise, all its Releases are enqueued.
 func (c *Controller) checkReachable(s *scope) outcome {
-	ready := meta.FindStatusCondition(s.cluster.Status.Conditions, corev1alpha1.ConditionReady)
-	if ready == nil || ready.Status != metav1.ConditionFalse || ready.Reason != corev1alpha1.ReasonUnreachable ||
-		ready.ObservedGeneration != s.cluster.Generation {
+	said, out := outOfReach(s.cluster)
+	if !out {
 		return next()
 	}
 	return wait(corev1alpha1.ConditionReady, corev1alpha1.ReasonTargetUnreachable,
-		fmt.Sprintf("Cluster %s does not answer (%s); it goes on by itself when it does", s.cluster.Name,
-			strings.TrimPrefix(ready.Message, "cluster "+s.cluster.Name+": ")))
+		fmt.Sprintf("Cluster %s %s; it goes on by itself when it does", s.cluster.Name, said))
+}
+
+// outOfReach says whether a cluster does not answer, and since when. The time is that of
+// the Cluster's condition and stays the same.
+func outOfReach(cluster *corev1alpha1.Cluster) (said string, out bool) {
+	ready := meta.FindStatusCondition(cluster.Status.Conditions, corev1alpha1.ConditionReady)
+	if ready == nil || ready.Status != metav1.ConditionFalse || ready.Reason != corev1alpha1.ReasonUnreachable ||
+		ready.ObservedGeneration != cluster.Generation {
+		return "", false
+	}
+	return fmt.Sprintf("does not answer since %s (%s)", ready.LastTransitionTime.UTC().Format(time.RFC3339),
+		strings.TrimPrefix(ready.Message, "cluster "+cluster.Name+": ")), true
 }
 
 func (c *Controller) cachedCluster(namespace, name string) *corev1alpha1.Cluster {
@@ -121,12 +132,13 @@ func targetReason(err error) string {
 	return corev1alpha1.ReasonApplyFailed
 }
 
-// noticeTrouble has the cluster looked at when a pass failed because it did not answer, did
-// not accept the credentials or cannot be connected to any more: its condition tells, and
-// the circuit breaker opens, and closes again, without waiting for the next regular look.
-// What an identity of a Release may not do says nothing of the cluster.
+// noticeTrouble has the cluster looked at when a pass failed because it did not accept the
+// credentials or cannot be connected to any more: its condition tells, and people need not
+// wait for the next regular look, neither when that is mended. That it does not answer, its
+// circuit breaker notices. What an identity of a Release may not do says nothing of the
+// cluster.
 func (c *Controller) noticeTrouble(s *scope, err error) {
-	if s.cluster == nil || c.config.Probe == nil || errors.Is(err, clusterconn.ErrForbidden) || clusterconn.Reason(err) == "" {
+	if s.cluster == nil || c.config.Probe == nil || !errors.Is(err, clusterconn.ErrUnauthenticated) && !errors.Is(err, clusterconn.ErrInvalid) {
 		return
 	}
 	c.config.Probe(types.NamespacedName{Namespace: s.cluster.Namespace, Name: s.cluster.Name})
