@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package references reads the Secrets and ConfigMaps that convoy's objects refer to. Each
-// is read by name when it is needed: convoy watches no Secrets and holds no cache of them.
+// Package references is about the Secrets and ConfigMaps that convoy's objects refer to: it
+// says which these are, reads them, and tells when they change. Each is read by name when it
+// is needed; of what is watched, nothing is held but names and versions.
 package references
 
 import (

@@ -46,6 +46,8 @@ type Manager struct {
 	events    record.EventBroadcaster
 	recorder  record.EventRecorder
 	synced    atomic.Bool
+	// references tells of changes of the ConfigMaps and Secrets that objects refer to.
+	references *references.Watcher[owner]
 
 	clusters        *cluster.Controller
 	releases        *release.Controller
@@ -73,12 +75,18 @@ func (c *CompletedConfig) New() (*Manager, error) {
 func (m *Manager) build() error {
 	c := m.config
 	reader := &references.Reader{Client: c.kube}
-	connections := clusterconn.New(clusterconn.Options{InCluster: c.rest, Secrets: reader, UserAgent: component + "/" + process.Version})
+	connections := clusterconn.New(clusterconn.Options{
+		InCluster: c.rest, Secrets: reader, UserAgent: component + "/" + process.Version,
+		Changed: func(name types.NamespacedName) { m.clusters.Enqueue(name, base.PriorityChange) },
+	})
 	coordinator := fetch.New(fetch.Options{
 		Secrets: reader, AllowFileSources: c.options.Fetch.AllowFileSources,
-		CacheBytes: c.options.Fetch.CacheBytes, MaxConcurrent: c.options.Fetch.Concurrency,
+		CacheBytes: c.options.Fetch.CacheBytes, MaxConcurrent: c.options.Fetch.Concurrency, Limits: c.options.Fetch.Limits,
 	})
-	renderer := render.New(render.Options{})
+	renderer := render.New(render.Options{Limits: c.options.RenderLimits()})
+	if err := m.watchReferences(connections); err != nil {
+		return err
+	}
 	return errors.Join(
 		c.registry.Register(fetchmetrics.NewCollector(coordinator)),
 		rendermetrics.Register(c.registry, renderer),
@@ -91,8 +99,8 @@ func (m *Manager) build() error {
 func (m *Manager) buildClusters(connections *clusterconn.Connector) (err error) {
 	m.clusters, err = cluster.New(cluster.Config{
 		Client: m.config.convoy, Clusters: m.informers.clusters, Releases: m.informers.releases,
-		Prober: prober{connections}, Recorder: m.recorder, Clock: clock.RealClock{},
-		Harness: m.harness("Cluster", m.ownsCluster),
+		Prober: prober{connections}, References: tracked{m.references, kindCluster}, Recorder: m.recorder, Clock: clock.RealClock{},
+		Harness: m.harness(kindCluster, m.ownsCluster),
 	})
 	return err
 }
@@ -100,7 +108,8 @@ func (m *Manager) buildClusters(connections *clusterconn.Connector) (err error) 
 func (m *Manager) buildSources(coordinator *fetch.Coordinator) error {
 	config := func(kind string) source.Config {
 		return source.Config{
-			Checker: coordinator, Recorder: m.recorder, Clock: clock.RealClock{}, Harness: m.harness(kind, m.ownsSource(kind)),
+			Checker: coordinator, References: tracked{m.references, kind}, Recorder: m.recorder, Clock: clock.RealClock{},
+			Harness: m.harness(kind, m.ownsSource(kind)),
 		}
 	}
 	var errs [3]error
@@ -116,10 +125,11 @@ func (m *Manager) buildReleases(reader *references.Reader, connections *clusterc
 		Releases: m.informers.releases, Inventories: m.informers.inventories, Clusters: m.informers.clusters,
 		GitRepositories: m.informers.gitRepositories, HelmRegistries: m.informers.helmRegistries, OCIRegistries: m.informers.ociRegistries,
 		Sources: m.informers.sources(), Fetcher: coordinator, HostReader: reader,
-		Connector: connector{connections}, Renderer: renderer,
+		References: tracked{m.references, kindRelease},
+		Connector:  connector{connections}, Renderer: renderer,
 		NewApplier: newApplier(m.config.installation, m.config.options.Apply.Concurrency),
 		Probe:      m.clusters.ProbeNow, Recorder: m.recorder, Clock: clock.RealClock{},
-		Harness: m.harness("Release", m.ownsRelease),
+		Harness: m.harness(kindRelease, m.ownsRelease),
 	}
 	if m.config.store != nil {
 		config.Renders = m.config.store
@@ -176,6 +186,7 @@ func (m *Manager) work(ctx context.Context) error {
 		process.Runnable{Name: "helmregistries", Run: m.helmRegistries.Run},
 		process.Runnable{Name: "ociregistries", Run: m.ociRegistries.Run},
 	)...)
+	m.references.Stop()
 	m.informers.factory.Shutdown()
 	return err
 }

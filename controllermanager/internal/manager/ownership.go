@@ -56,6 +56,7 @@ func (m *Manager) ownershipChanged(ctx context.Context) func(gained, lost []int)
 					klog.FromContext(ctx).Info("Work on lost shards did not end", "controller", queue.Name(), "err", err)
 				}
 			}
+			m.references.Retain(m.owns)
 		}
 		if len(gained) > 0 {
 			m.enqueueOwned()

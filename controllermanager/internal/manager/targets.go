@@ -35,8 +35,8 @@ func (p prober) Probe(ctx context.Context, target *corev1alpha1.Cluster) (cluste
 	if err != nil {
 		return cluster.Report{}, err
 	}
-	version, err := connection.Probe(ctx)
-	return cluster.Report{Version: version, Server: connection.Server()}, err
+	report, err := connection.Probe(ctx)
+	return cluster.Report{Version: report.Version, Server: connection.Server(), Latency: report.Latency}, err
 }
 
 // newApplier gives what makes the applier of a pass.

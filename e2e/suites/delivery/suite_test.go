@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"kumodo.io/convoy/e2e/framework/installation"
 	"kumodo.io/convoy/e2e/suites/scenario"
 )
 
@@ -21,7 +22,8 @@ func TestDelivery(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	suite = scenario.Start(ctx, nil)
+	// What is not done for a reason is done at a resync: none helps out here.
+	suite = scenario.Start(ctx, map[string][]string{installation.ControllerManager: {"--resync=1h"}})
 }, NodeTimeout(scenario.StartTimeout))
 
 var _ = AfterEach(scenario.KeepLogsOfFailures)

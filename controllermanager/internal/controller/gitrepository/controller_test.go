@@ -45,7 +45,7 @@ func (w *world) Check(context.Context, string, runtime.Object) (fetch.CheckResul
 	return fetch.CheckResult{DefaultBranch: "main", Refs: 3}, w.err
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, watchers ...source.References) *world {
 	w := &world{
 		WithT: NewWithT(t), clock: testclock.NewFakePassiveClock(time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)),
 		recorder: record.NewFakeRecorder(10),
@@ -54,10 +54,12 @@ func newWorld(t *testing.T) *world {
 	repository := &sourcev1alpha1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: "uid", Generation: 1}}
 	repository.Spec.Interval = &metav1.Duration{Duration: time.Minute}
 	w.client = fake.NewSimpleClientset(repository)
+	config := source.Config{Checker: w, Recorder: w.recorder, Clock: w.clock, Harness: base.Options[types.NamespacedName]{}}
+	if len(watchers) > 0 {
+		config.References = watchers[0]
+	}
 	var err error
-	w.Controller, err = New(source.Config{
-		Checker: w, Recorder: w.recorder, Clock: w.clock, Harness: base.Options[types.NamespacedName]{},
-	}, w.client, w.informer)
+	w.Controller, err = New(config, w.client, w.informer)
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(w.informer.GetIndexer().Add(repository)).To(Succeed())
 	return w

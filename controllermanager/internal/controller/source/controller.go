@@ -18,6 +18,7 @@ import (
 	"kumodo.io/convoy/controllermanager/internal/sources"
 	"kumodo.io/convoy/fetch"
 	"kumodo.io/convoy/internal/controller/base"
+	"kumodo.io/convoy/internal/references"
 )
 
 // Checker asks sources.
@@ -25,10 +26,20 @@ type Checker interface {
 	Check(ctx context.Context, namespace string, source runtime.Object) (fetch.CheckResult, error)
 }
 
+// References has sources enqueued when Secrets change that they refer to.
+type References interface {
+	// Track has changes of the objects, from now on, enqueue the source, and no others. The
+	// state that it gives is the same while they are.
+	Track(ctx context.Context, source types.NamespacedName, objects []references.Object) (state string)
+	Forget(source types.NamespacedName)
+}
+
 // Config is what the controllers of sources work with.
 type Config struct {
 	// Checker asks sources.
 	Checker Checker
+	// References tells of changes of Secrets; nil: they are seen with the next check.
+	References References
 	// Recorder takes events for people.
 	Recorder record.EventRecorder
 	// Clock is the time.
@@ -84,8 +95,10 @@ type Controller[T sources.Object] struct {
 type check struct {
 	uid        types.UID
 	generation int64
+	// references is the state of the Secrets before the check.
+	references string
 	at         time.Time
-	// failures in a row.
+	// failures in a row with the same spec and Secrets.
 	failures int
 }
 

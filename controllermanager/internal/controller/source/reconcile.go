@@ -18,6 +18,7 @@ import (
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/controllermanager/internal/sources"
 	"kumodo.io/convoy/internal/controller/base"
+	"kumodo.io/convoy/internal/references"
 )
 
 const (
@@ -33,6 +34,9 @@ func (c *Controller[T]) Reconcile(ctx context.Context, key types.NamespacedName)
 	source, ok := c.cached(key)
 	if !ok {
 		c.forget(key)
+		if c.config.References != nil {
+			c.config.References.Forget(key)
+		}
 		return base.Result{}, nil
 	}
 	settings := c.kind.Settings(source)
@@ -40,10 +44,11 @@ func (c *Controller[T]) Reconcile(ctx context.Context, key types.NamespacedName)
 		return base.Result{}, c.write(ctx, source, c.suspended(source))
 	}
 	now := c.config.Clock.Now()
-	if left := c.untilDue(source, interval(settings), now); left > 0 {
+	state := c.track(ctx, source)
+	if left := c.untilDue(source, state, interval(settings), now); left > 0 {
 		return base.Result{RequeueAfter: left}, nil
 	}
-	checked := c.check(ctx, source, now)
+	checked := c.check(ctx, source, state, now)
 	if ctx.Err() != nil {
 		return base.Result{}, context.Cause(ctx)
 	}
@@ -69,16 +74,30 @@ func interval(settings Settings) time.Duration {
 	return defaultInterval
 }
 
+// track has a source enqueued when a Secret changes that it refers to, and gives the state
+// of these. It goes before everything that reads.
+func (c *Controller[T]) track(ctx context.Context, source T) string {
+	if c.config.References == nil {
+		return ""
+	}
+	return c.config.References.Track(ctx, nameOf(source), references.OfSource(source))
+}
+
 // untilDue is how long it is until the next check, 0 when it is due: at a change of the
-// spec, and a pause after the last check.
-func (c *Controller[T]) untilDue(source T, interval time.Duration, now time.Time) time.Duration {
+// spec or of a Secret, and a pause after the last check.
+func (c *Controller[T]) untilDue(source T, state string, interval time.Duration, now time.Time) time.Duration {
 	c.mu.Lock()
 	last, ok := c.checks[nameOf(source)]
 	c.mu.Unlock()
-	if !ok || last.uid != source.GetUID() || last.generation != source.GetGeneration() {
+	if !ok || !last.isOf(source, state) {
 		return 0
 	}
 	return max(last.at.Add(last.pause(interval)).Sub(now), 0)
+}
+
+// isOf tells whether it was a check of this source, with its present spec and Secrets.
+func (l check) isOf(source sources.Object, state string) bool {
+	return l.uid == source.GetUID() && l.generation == source.GetGeneration() && l.references == state
 }
 
 // pause is the time until the next check.
@@ -103,9 +122,9 @@ func (l check) pause(interval time.Duration) time.Duration {
 }
 
 // check asks the source and gives a copy of the object with what that came to.
-func (c *Controller[T]) check(ctx context.Context, source T, now time.Time) T {
+func (c *Controller[T]) check(ctx context.Context, source T, state string, now time.Time) T {
 	result, err := c.config.Checker.Check(ctx, source.GetNamespace(), source)
-	c.remember(source, now, err)
+	c.remember(source, state, now, err)
 	checked := c.kind.Copy(source)
 	condition := metav1.Condition{
 		Status: metav1.ConditionTrue, Reason: corev1alpha1.ReasonReachable, Message: "the source answers and accepts the credentials",
@@ -120,18 +139,20 @@ func (c *Controller[T]) check(ctx context.Context, source T, now time.Time) T {
 	return checked
 }
 
-func (c *Controller[T]) remember(source T, now time.Time, err error) {
+func (c *Controller[T]) remember(source T, state string, now time.Time, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last := c.checks[nameOf(source)]
 	failures := 0
 	if err != nil {
 		failures = 1
-		if last.uid == source.GetUID() && last.generation == source.GetGeneration() {
+		if last.isOf(source, state) {
 			failures += last.failures
 		}
 	}
-	c.checks[nameOf(source)] = check{uid: source.GetUID(), generation: source.GetGeneration(), at: now, failures: failures}
+	c.checks[nameOf(source)] = check{
+		uid: source.GetUID(), generation: source.GetGeneration(), references: state, at: now, failures: failures,
+	}
 }
 
 func (c *Controller[T]) forget(key types.NamespacedName) {
