@@ -167,6 +167,11 @@ type SyncSpec struct {
 	// prune deletes objects that left the render. Defaults to true.
 	// +optional
 	Prune *bool `json:"prune,omitempty"`
+	// pruneCRDs lets CustomResourceDefinitions be deleted that left the render, or whose Release
+	// is deleted; every custom resource of their kinds goes with them. Without it, they are kept,
+	// unless their annotation convoy.kumodo.io/prune is "enabled". Defaults to false.
+	// +optional
+	PruneCRDs bool `json:"pruneCRDs,omitempty"`
 	// allowEmpty lets a render without any object prune everything. Defaults to false.
 	// +optional
 	AllowEmpty bool `json:"allowEmpty,omitempty"`
@@ -403,6 +408,10 @@ type SyncStatus struct {
 	// +optional
 	// +listType=atomic
 	BlockedBy []string `json:"blockedBy,omitempty"`
+	// unreachableSince is since when the target of a Release that is being deleted cannot be
+	// reached. The annotation convoy.kumodo.io/orphan-after counts from it.
+	// +optional
+	UnreachableSince *metav1.Time `json:"unreachableSince,omitempty"`
 }
 
 // RollbackStatus tells of a rollback. It ends when source or spec give another render than
@@ -459,6 +468,11 @@ type HistoryEntry struct {
 	// +optional
 	// +listType=atomic
 	Approvals []Approval `json:"approvals,omitempty"`
+	// kept names objects that left the Release with this render and stay in the target all the
+	// same, without its marks, each with the reason; the first few, if there are many.
+	// +optional
+	// +listType=atomic
+	Kept []string `json:"kept,omitempty"`
 	// message says why, for people.
 	// +optional
 	Message string `json:"message,omitempty"`

@@ -42,9 +42,19 @@ const (
 	// relative to 0, the stage of ordinary objects.
 	AnnotationStage = "convoy.kumodo.io/stage"
 
-	// AnnotationPrune with the value "disabled" on an object in a source keeps convoy from
-	// ever deleting it.
+	// AnnotationPrune with the value PruneDisabled on an object in a source, or on the live
+	// object, keeps convoy from ever deleting it. With PruneEnabled, it lets convoy delete what
+	// it otherwise keeps because more goes with it: a CustomResourceDefinition, a Namespace that
+	// has PersistentVolumeClaims in it which are not the Release's, and a PersistentVolume that
+	// such a claim is bound to.
 	AnnotationPrune = "convoy.kumodo.io/prune"
+	PruneDisabled   = "disabled"
+	PruneEnabled    = "enabled"
+
+	// AnnotationOrphanAfter on a Release is a duration, such as 1h. When the Release is being
+	// deleted and its target could not be reached for so long, the Release goes, and what it
+	// applied stays in the target.
+	AnnotationOrphanAfter = "convoy.kumodo.io/orphan-after"
 
 	// AnnotationDrift with the value "ignore" on an object in a source takes the object out
 	// of drift detection.

@@ -204,6 +204,11 @@ func (in *ClusterStatus) DeepCopyInto(out *ClusterStatus) {
 		in, out := &in.LastProbeTime, &out.LastProbeTime
 		*out = (*in).DeepCopy()
 	}
+	if in.Latency != nil {
+		in, out := &in.Latency, &out.Latency
+		*out = new(v1.Duration)
+		**out = **in
+	}
 	if in.Releases != nil {
 		in, out := &in.Releases, &out.Releases
 		*out = new(ClusterReleases)
@@ -453,6 +458,11 @@ func (in *HistoryEntry) DeepCopyInto(out *HistoryEntry) {
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
+	}
+	if in.Kept != nil {
+		in, out := &in.Kept, &out.Kept
+		*out = make([]string, len(*in))
+		copy(*out, *in)
 	}
 	return
 }
@@ -1757,6 +1767,10 @@ func (in *SyncStatus) DeepCopyInto(out *SyncStatus) {
 		in, out := &in.BlockedBy, &out.BlockedBy
 		*out = make([]string, len(*in))
 		copy(*out, *in)
+	}
+	if in.UnreachableSince != nil {
+		in, out := &in.UnreachableSince, &out.UnreachableSince
+		*out = (*in).DeepCopy()
 	}
 	return
 }

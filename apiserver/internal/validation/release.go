@@ -8,8 +8,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -20,6 +22,8 @@ const (
 	maxText    = 1024
 	maxWave    = 100_000
 	maxHistory = 100
+	// maxPatience is ten years: whoever means never leaves the annotation out.
+	maxPatience = 10 * 365 * day
 )
 
 // inventoryPage is the ending of the names of an inventory's further pages.
@@ -29,6 +33,7 @@ var inventoryPage = regexp.MustCompile(`\.[0-9]+$`)
 func Release(r *corev1alpha1.Release) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs := releaseName(r)
+	errs = append(errs, orphanAfter(field.NewPath("metadata", "annotations"), r.Annotations)...)
 	errs = append(errs, subdomain(spec.Child("clusterRef", "name"), r.Spec.ClusterRef.Name)...)
 	errs = append(errs, number(spec.Child("wave"), r.Spec.Wave, -maxWave, maxWave)...)
 	errs = append(errs, label(spec.Child("targetNamespace"), r.Spec.TargetNamespace)...)
@@ -49,10 +54,16 @@ func Release(r *corev1alpha1.Release) field.ErrorList {
 		corev1alpha1.DeletionPolicyDelete, corev1alpha1.DeletionPolicyOrphan)...)
 }
 
-// ReleaseUpdate checks what may not change in a Release.
+// ReleaseUpdate checks what may not change in a Release, and what is new in its metadata. With
+// another spec, it is checked as a whole.
 func ReleaseUpdate(r, old *corev1alpha1.Release) field.ErrorList {
-	return apivalidation.ValidateImmutableField(r.Spec.ClusterRef.Name, old.Spec.ClusterRef.Name,
+	errs := apivalidation.ValidateImmutableField(r.Spec.ClusterRef.Name, old.Spec.ClusterRef.Name,
 		field.NewPath("spec", "clusterRef", "name"))
+	before, had := old.Annotations[corev1alpha1.AnnotationOrphanAfter]
+	if (!had || before != r.Annotations[corev1alpha1.AnnotationOrphanAfter]) && reflect.DeepEqual(r.Spec, old.Spec) {
+		errs = append(errs, orphanAfter(field.NewPath("metadata", "annotations"), r.Annotations)...)
+	}
+	return errs
 }
 
 // ReleaseStatus checks the status of a Release.
@@ -100,6 +111,20 @@ func releaseName(r *corev1alpha1.Release) field.ErrorList {
 			"may not end in a dot and a number: such names are those of further pages of another Release's inventory"))
 	}
 	return errs
+}
+
+// orphanAfter checks how long the target of a deleted Release may be unreachable.
+func orphanAfter(path *field.Path, annotations map[string]string) field.ErrorList {
+	value, ok := annotations[corev1alpha1.AnnotationOrphanAfter]
+	if !ok {
+		return nil
+	}
+	path = path.Key(corev1alpha1.AnnotationOrphanAfter)
+	patience, err := time.ParseDuration(value)
+	if err != nil {
+		return field.ErrorList{field.Invalid(path, value, "must be a duration, for example 1h or 30m")}
+	}
+	return presentDuration(path, metav1.Duration{Duration: patience}, second, maxPatience)
 }
 
 func dependencies(path *field.Path, r *corev1alpha1.Release) field.ErrorList {

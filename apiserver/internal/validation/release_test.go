@@ -80,6 +80,23 @@ func TestReleaseName(t *testing.T) {
 	expect(t, Release(r), []string{"metadata.name: FieldValueInvalid"})
 }
 
+func TestReleaseOrphanAfter(t *testing.T) {
+	for value, want := range map[string][]string{
+		"1h": nil, "1h30m": nil, "1s": nil,
+		"": {"metadata.annotations[convoy.kumodo.io/orphan-after]: FieldValueInvalid"}, "1 hour": {"metadata.annotations[convoy.kumodo.io/orphan-after]: FieldValueInvalid"},
+		"60": {"metadata.annotations[convoy.kumodo.io/orphan-after]: FieldValueInvalid"}, "0s": {"metadata.annotations[convoy.kumodo.io/orphan-after]: FieldValueInvalid"},
+		"-1h": {"metadata.annotations[convoy.kumodo.io/orphan-after]: FieldValueInvalid"}, "100000h": {"metadata.annotations[convoy.kumodo.io/orphan-after]: FieldValueInvalid"},
+	} {
+		t.Run(value, func(t *testing.T) {
+			r := release(func(*spec) {})
+			r.Annotations = map[string]string{corev1alpha1.AnnotationOrphanAfter: value}
+			expect(t, Release(r), want)
+			expect(t, ReleaseUpdate(r, release(func(*spec) {})), want)
+			expect(t, ReleaseUpdate(r, r), nil)
+		})
+	}
+}
+
 func TestReleaseUpdate(t *testing.T) {
 	old := release(func(*spec) {})
 	expect(t, ReleaseUpdate(release(func(s *spec) { s.Wave = 1 }), old), nil)

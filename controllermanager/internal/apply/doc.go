@@ -53,5 +53,6 @@
 // An object is deleted only when its live metadata, read just before, has the UID of the
 // inventory and the mark of this Release, and the deletion carries UID and resourceVersion
 // as preconditions. It counts as gone only when a read says so. One that another Release
-// claims gets that one's marks instead.
+// claims gets that one's marks instead. What would take more along than the Release has is kept
+// (heldback.go).
 package apply

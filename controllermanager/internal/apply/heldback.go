@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,31 +23,147 @@ func (a *Applier) heldBack(ctx context.Context, client dynamic.ResourceInterface
 		result, held, err = a.namespaceHeldBack(ctx, client, live)
 	case definitionKind:
 		result, held, err = a.definitionHeldBack(ctx, client, live)
+	case volumeKind:
+		result, held, err = a.volumeHeldBack(ctx, client, live)
 	}
 	return result, held, err
 }
 
+// volumeHeldBack keeps a volume while a claim is bound to it that this Release does not have:
+// it would be gone with the claim from then on, whatever its reclaim policy is, and until then
+// the Release would wait for it.
+func (a *Applier) volumeHeldBack(ctx context.Context, client dynamic.ResourceInterface, volume *unstructured.Unstructured) (PruneResult, bool, error) {
+	phase, _, _ := unstructured.NestedString(volume.Object, "status", "phase")
+	namespace, _, _ := unstructured.NestedString(volume.Object, "spec", "claimRef", "namespace")
+	name, _, _ := unstructured.NestedString(volume.Object, "spec", "claimRef", "name")
+	uid, _, _ := unstructured.NestedString(volume.Object, "spec", "claimRef", "uid")
+	if phase != "Bound" || deletionAllowed(volume) {
+		return PruneResult{}, false, nil
+	}
+	key := corev1alpha1.ObjectKey{Version: "v1", Kind: claimKind.Kind, Namespace: namespace, Name: name}
+	if entry := a.lookUp(key); entry.Name != "" {
+		result, held := waitsFor([]corev1alpha1.InventoryEntry{entry}, "a claim of this Release is bound to it")
+		return result, held, nil
+	}
+	claims, err := a.resource(ctx, key)
+	if err != nil {
+		return PruneResult{}, false, err
+	}
+	claim, err := claims.Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case absent(err):
+		return PruneResult{}, false, nil
+	case err != nil:
+		return PruneResult{}, false, fmt.Errorf("looking for the claim that is bound to the volume: %w", err)
+	case string(claim.GetUID()) != uid:
+		return PruneResult{}, false, nil
+	}
+	goes, err := a.goesByItself(ctx, claim)
+	if goes || err != nil {
+		return PruneResult{Message: "not deleted until " + describe(key) + ", which is bound to it, is gone"}, true, err
+	}
+	result, err := a.keep(ctx, client, volume, fmt.Sprintf(
+		"kept, because %s is bound to it, which is not this Release's: delete the volume by hand; its annotation %s: %s would have allowed it",
+		describe(key), corev1alpha1.AnnotationPrune, corev1alpha1.PruneEnabled))
+	return result, true, err
+}
+
 // namespaceHeldBack makes a namespace wait for the objects of this Release in it, and keeps
-// it while another Release has some: they would go with it.
+// it while another Release has some, or there is data of others: they would go with it.
 func (a *Applier) namespaceHeldBack(ctx context.Context, client dynamic.ResourceInterface, namespace *unstructured.Unstructured) (PruneResult, bool, error) {
 	inside := a.find(func(e corev1alpha1.InventoryEntry) bool { return e.Namespace == namespace.GetName() })
 	if result, held := waitsFor(inside, "objects of this Release are in it"); held {
 		return result, true, nil
 	}
-	if a.options.Others == nil {
+	if a.options.Others != nil {
+		if other, key, ok := a.options.Others.Inside(namespace.GetName()); ok {
+			result, err := a.keep(ctx, client, namespace, fmt.Sprintf("kept, because objects of Release %s are in it, such as %s", other, describe(key)))
+			return result, true, err
+		}
+	}
+	if deletionAllowed(namespace) {
 		return PruneResult{}, false, nil
 	}
-	other, key, ok := a.options.Others.Inside(namespace.GetName())
-	if !ok {
-		return PruneResult{}, false, nil
-	}
-	result, err := a.keep(ctx, client, namespace, fmt.Sprintf("kept, because objects of Release %s are in it, such as %s", other, describe(key)))
-	return result, true, err
+	return a.claimsHoldBack(ctx, client, namespace)
 }
 
-// definitionHeldBack keeps a definition while custom resources exist that this Release
-// does not have, and makes it wait for those that it has.
+// claimsHoldBack keeps a namespace while there are claims in it that this Release does not
+// have, such as those of a StatefulSet: they stay when the StatefulSet goes, and would not with
+// the namespace. Those that are about to go by themselves are waited for.
+func (a *Applier) claimsHoldBack(ctx context.Context, client dynamic.ResourceInterface, namespace *unstructured.Unstructured) (PruneResult, bool, error) {
+	claims, err := a.resource(ctx, corev1alpha1.ObjectKey{Version: "v1", Kind: claimKind.Kind, Namespace: namespace.GetName()})
+	if meta.IsNoMatchError(err) {
+		return PruneResult{}, false, nil
+	}
+	if err != nil {
+		return PruneResult{}, false, err
+	}
+	list, err := claims.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return PruneResult{}, false, fmt.Errorf("looking for PersistentVolumeClaims in the namespace, which would be deleted with it: %w", err)
+	}
+	going := ""
+	for i := range list.Items {
+		claim := &list.Items[i]
+		name := describe(corev1alpha1.ObjectKey{Kind: claimKind.Kind, Namespace: claim.GetNamespace(), Name: claim.GetName()})
+		goes, err := a.goesByItself(ctx, claim)
+		if err != nil {
+			return PruneResult{}, false, err
+		}
+		if goes {
+			going = name
+			continue
+		}
+		result, err := a.keep(ctx, client, namespace, fmt.Sprintf(
+			"kept, because %s is in it, which is not this Release's, and would be deleted with it: delete the namespace by hand; its annotation %s: %s would have allowed it",
+			name, corev1alpha1.AnnotationPrune, corev1alpha1.PruneEnabled))
+		return result, true, err
+	}
+	if going != "" {
+		return PruneResult{Message: "not deleted until " + going + " is gone"}, true, nil
+	}
+	return PruneResult{}, false, nil
+}
+
+// goesByItself tells whether an object is being deleted, or about to be collected, because all
+// of its owners are gone.
+func (a *Applier) goesByItself(ctx context.Context, obj *unstructured.Unstructured) (bool, error) {
+	if obj.GetDeletionTimestamp() != nil {
+		return true, nil
+	}
+	for _, owner := range obj.GetOwnerReferences() {
+		api, err := schema.ParseGroupVersion(owner.APIVersion)
+		if err != nil {
+			return false, nil // nobody can tell
+		}
+		client, err := a.resource(ctx, corev1alpha1.ObjectKey{Group: api.Group, Version: api.Version, Kind: owner.Kind, Namespace: obj.GetNamespace()})
+		if meta.IsNoMatchError(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		live, err := client.Get(ctx, owner.Name, metav1.GetOptions{})
+		switch {
+		case absent(err):
+		case err != nil:
+			return false, fmt.Errorf("looking for the owner of %s %s: %w", obj.GetKind(), obj.GetName(), err)
+		case live.GetUID() == owner.UID:
+			return false, nil
+		}
+	}
+	return len(obj.GetOwnerReferences()) > 0, nil
+}
+
+// definitionHeldBack keeps a definition without the consent of people, and while custom
+// resources exist that this Release does not have. It makes it wait for those that it has.
 func (a *Applier) definitionHeldBack(ctx context.Context, client dynamic.ResourceInterface, crd *unstructured.Unstructured) (PruneResult, bool, error) {
+	if !a.options.Release.Spec.Sync.PruneCRDs && !deletionAllowed(crd) {
+		result, err := a.keep(ctx, client, crd, fmt.Sprintf(
+			"kept, because deleting a CustomResourceDefinition deletes all its objects; spec.sync.pruneCRDs or its annotation %s: %s allows it",
+			corev1alpha1.AnnotationPrune, corev1alpha1.PruneEnabled))
+		return result, true, err
+	}
 	kind, d := definitionOf(crd)
 	ours := a.find(func(e corev1alpha1.InventoryEntry) bool { return e.Group == kind.Group && e.Kind == kind.Kind })
 	if result, held := waitsFor(ours, "custom resources of this Release exist"); held {
@@ -72,6 +189,11 @@ func (a *Applier) definitionHeldBack(ctx context.Context, client dynamic.Resourc
 	return PruneResult{}, false, nil
 }
 
+// deletionAllowed tells the consent of people to what goes with an object.
+func deletionAllowed(live *unstructured.Unstructured) bool {
+	return live.GetAnnotations()[corev1alpha1.AnnotationPrune] == corev1alpha1.PruneEnabled
+}
+
 // waitsFor gives the result for an object that has to stay while entries do.
 func waitsFor(entries []corev1alpha1.InventoryEntry, because string) (PruneResult, bool) {
 	if len(entries) == 0 {
@@ -81,5 +203,5 @@ func waitsFor(entries []corev1alpha1.InventoryEntry, because string) (PruneResul
 	for i, e := range entries {
 		names[i] = describe(e.ObjectKey)
 	}
-	return PruneResult{Message: fmt.Sprintf("not deleted while %s: %s", because, first(names))}, true
+	return PruneResult{Held: true, Message: fmt.Sprintf("not deleted while %s: %s", because, first(names))}, true
 }

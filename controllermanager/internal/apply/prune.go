@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -37,6 +38,9 @@ type PruneResult struct {
 	Kept bool
 	// Heir is the Release that the object belongs to now; with Kept.
 	Heir types.NamespacedName
+	// Held: the object is not deleted because of other objects in the inventory, which have to
+	// go first.
+	Held bool
 	// Message says for people, without naming the object, why it is kept, or what the
 	// removal waits for. Empty when it is simply gone.
 	Message string
@@ -52,10 +56,12 @@ func (r PruneResult) Done() bool { return r.Err == nil && (r.Gone || r.Kept) }
 // same time: the order is the caller's, see inventory.Waves. Nothing is waited for: the
 // result of an object that takes time to go is not Done, and the next call looks again.
 //
-// An object that another Release claims is given to it instead. A namespace is not deleted
-// while the inventory has other objects in it, nor a CustomResourceDefinition while there are custom resources of its kind. Where an object
-// is kept, a namespace of this Release is kept too, for good: it gets the annotation
-// convoy.kumodo.io/prune: disabled.
+// What runs Pods is gone when they are, so that what they need can go next. An object that
+// another Release claims is given to it instead. A namespace is not deleted while the inventory
+// has other objects in it, or others have claims or objects of their own, nor a
+// CustomResourceDefinition without consent, or while there are custom resources of its kind.
+// Where an object is kept, a namespace of this Release is kept too, for good: it gets the
+// annotation convoy.kumodo.io/prune: disabled.
 func (a *Applier) Prune(ctx context.Context, entries []corev1alpha1.InventoryEntry) []PruneResult {
 	return a.remove(ctx, entries, func(ctx context.Context, e corev1alpha1.InventoryEntry) (PruneResult, error) {
 		result, err := a.removeRead(ctx, e, a.prune)
@@ -207,11 +213,20 @@ func (a *Applier) prune(ctx context.Context, client dynamic.ResourceInterface, e
 	if result, held, err := a.heldBack(ctx, client, live); held || err != nil {
 		return result, err
 	}
-	err := client.Delete(ctx, e.Name, deleteOptions(live, metav1.DeletePropagationBackground))
+	err := client.Delete(ctx, e.Name, deleteOptions(live, propagation(live)))
 	if err != nil && !absent(err) {
 		return PruneResult{}, err
 	}
 	return confirm(ctx, client, live)
+}
+
+// propagation is foreground for what runs Pods: it is gone only when they are. Their accounts,
+// configuration and networks are theirs until then, and two runs of a hook never overlap.
+func propagation(live *unstructured.Unstructured) metav1.DeletionPropagation {
+	if runsPods[groupKind(live)] {
+		return metav1.DeletePropagationForeground
+	}
+	return metav1.DeletePropagationBackground
 }
 
 // confirm reads whether a deleted object is gone already.
@@ -232,9 +247,9 @@ func confirm(ctx context.Context, client dynamic.ResourceInterface, deleted *uns
 func kept(obj *unstructured.Unstructured) string {
 	annotations := obj.GetAnnotations()
 	switch {
-	case annotations[corev1alpha1.AnnotationPrune] == "disabled":
-		return fmt.Sprintf("kept, as its annotation %s: disabled says", corev1alpha1.AnnotationPrune)
-	case annotations[helmPolicy] == helmKeep:
+	case annotations[corev1alpha1.AnnotationPrune] == corev1alpha1.PruneDisabled:
+		return fmt.Sprintf("kept, as its annotation %s: %s says", corev1alpha1.AnnotationPrune, corev1alpha1.PruneDisabled)
+	case strings.ToLower(strings.TrimSpace(annotations[helmPolicy])) == helmKeep: // as Helm reads it
 		return fmt.Sprintf("kept, as its annotation %s: %s says", helmPolicy, helmKeep)
 	}
 	return ""
@@ -272,7 +287,7 @@ func (a *Applier) protectNamespace(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"disabled"}}}`, corev1alpha1.AnnotationPrune)
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, corev1alpha1.AnnotationPrune, corev1alpha1.PruneDisabled)
 	_, err = client.Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: corev1alpha1.FieldManager})
 	if apierrors.IsNotFound(err) {
 		return nil

@@ -61,7 +61,7 @@ func TestPrune(t *testing.T) {
 		{"the last applied says keep", func(_ *testing.T, _ *apiServer, e *corev1alpha1.InventoryEntry) { e.Keep = true },
 			false, true, "as its source asked", lines("get "+settingsPath, "merge "+settingsPath)},
 		{"the live object says keep", func(_ *testing.T, s *apiServer, _ *corev1alpha1.InventoryEntry) {
-			s.change(settingsPath, annotate("helm.sh/resource-policy", "keep"))
+			s.change(settingsPath, annotate("helm.sh/resource-policy", " Keep")) // as Helm reads it
 		}, false, true, "helm.sh/resource-policy: keep", lines("get "+settingsPath, "merge "+settingsPath)},
 		{"the live object says prune: disabled", func(_ *testing.T, s *apiServer, _ *corev1alpha1.InventoryEntry) {
 			s.change(settingsPath, annotate(corev1alpha1.AnnotationPrune, "disabled"))
@@ -232,22 +232,34 @@ func TestDefinitionIsPrunedWithCare(t *testing.T) {
 	definition := rendered(`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: widgets.ex.test}, spec: {
 	  group: ex.test, scope: Namespaced, names: {kind: Widget, plural: widgets}, versions: [{name: v1, served: true}]}}`)
 	widget := rendered("{apiVersion: ex.test/v1, kind: Widget, metadata: {name: w, namespace: shop}}")
+	none := func(*testing.T, *apiServer) []corev1alpha1.InventoryEntry { return nil }
+	consents := func(r *corev1alpha1.Release) { r.Spec.Sync.PruneCRDs = true }
 	tests := []struct {
 		name    string
+		release *corev1alpha1.Release
 		given   func(t *testing.T, s *apiServer) []corev1alpha1.InventoryEntry // further entries
 		gone    bool
 		kept    bool
 		message string
 	}{
-		{"no custom resources", func(*testing.T, *apiServer) []corev1alpha1.InventoryEntry { return nil }, true, false, ""},
-		{"not established", func(_ *testing.T, s *apiServer) []corev1alpha1.InventoryEntry {
+		{"without consent", release(), none, false, true, "spec.sync.pruneCRDs or its annotation convoy.kumodo.io/prune: enabled allows it"},
+		{"the definition consents", release(), func(_ *testing.T, s *apiServer) []corev1alpha1.InventoryEntry {
+			s.change(path, annotate(corev1alpha1.AnnotationPrune, corev1alpha1.PruneEnabled))
+			return nil
+		}, true, false, ""},
+		{"the definition says never", release(consents), func(_ *testing.T, s *apiServer) []corev1alpha1.InventoryEntry {
+			s.change(path, annotate(corev1alpha1.AnnotationPrune, corev1alpha1.PruneDisabled))
+			return nil
+		}, false, true, "convoy.kumodo.io/prune: disabled"},
+		{"no custom resources", release(consents), none, true, false, ""},
+		{"not established", release(consents), func(_ *testing.T, s *apiServer) []corev1alpha1.InventoryEntry {
 			delete(s.kinds, schema.GroupVersionResource{Group: "ex.test", Version: "v1", Resource: "widgets"})
 			return nil
 		}, true, false, ""},
-		{"custom resources of this Release", func(t *testing.T, s *apiServer) []corev1alpha1.InventoryEntry {
+		{"custom resources of this Release", release(consents), func(t *testing.T, s *apiServer) []corev1alpha1.InventoryEntry {
 			return []corev1alpha1.InventoryEntry{apply1(t, applier(s, release()), widget)}
 		}, false, false, "not deleted while custom resources of this Release exist: Widget.ex.test shop/w"},
-		{"custom resources of others", func(_ *testing.T, s *apiServer) []corev1alpha1.InventoryEntry {
+		{"custom resources of others", release(consents), func(_ *testing.T, s *apiServer) []corev1alpha1.InventoryEntry {
 			s.put(widgetPath, "hand", widget.Object)
 			return nil
 		}, false, true, "such as Widget.ex.test shop/w"},
@@ -259,13 +271,163 @@ func TestDefinitionIsPrunedWithCare(t *testing.T) {
 			e := apply1(t, applier(s, release()), definition)
 			entries := append(tt.given(t, s), e)
 
-			result := applier(s, release(), entries...).Prune(context.Background(), []corev1alpha1.InventoryEntry{e})[0]
+			result := applier(s, tt.release, entries...).Prune(context.Background(), []corev1alpha1.InventoryEntry{e})[0]
 
 			g.Expect(result.Err).NotTo(HaveOccurred())
 			g.Expect(result.Gone).To(Equal(tt.gone))
 			g.Expect(result.Kept).To(Equal(tt.kept))
 			g.Expect(result.Message).To(ContainSubstring(tt.message))
 			g.Expect(s.get(path) == nil).To(Equal(tt.gone))
+			if tt.kept {
+				g.Expect(s.get(path).GetLabels()).NotTo(HaveKey(corev1alpha1.LabelOwner))
+			}
 		})
+	}
+}
+
+// TestNamespaceWithClaimsOfOthers: what a StatefulSet claimed is no object of the Release, and
+// stays when the StatefulSet goes; it would not with the namespace.
+func TestNamespaceWithClaimsOfOthers(t *testing.T) {
+	const namespacePath, claimPath = "api/v1/namespaces/shop", "api/v1/namespaces/shop/persistentvolumeclaims/data-0"
+	claim := func(more string) *unstructured.Unstructured {
+		return manifest("{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data-0, namespace: shop" + more + "}}")
+	}
+	ownedBy := func(uid string) string {
+		return ", ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: db, uid: " + uid + "}]"
+	}
+	tests := []struct {
+		name    string
+		given   func(s *apiServer)
+		gone    bool
+		kept    bool
+		message string
+	}{
+		{"none", func(*apiServer) {}, true, false, ""},
+		{"a claim", func(s *apiServer) { s.put(claimPath, "hand", claim("")) }, false, true, "PersistentVolumeClaim shop/data-0 is in it"},
+		{"a claim, and consent", func(s *apiServer) {
+			s.put(claimPath, "hand", claim(""))
+			s.change(namespacePath, annotate(corev1alpha1.AnnotationPrune, corev1alpha1.PruneEnabled))
+		}, true, false, ""},
+		{"a claim of somebody who is there", func(s *apiServer) {
+			db := s.put("apis/apps/v1/namespaces/shop/statefulsets/db", "hand", manifest("{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db, namespace: shop}}"))
+			s.put(claimPath, "hand", claim(ownedBy(string(db.GetUID()))))
+		}, false, true, "PersistentVolumeClaim shop/data-0 is in it"},
+		{"a claim that goes with its owner", func(s *apiServer) { s.put(claimPath, "hand", claim(ownedBy("gone"))) },
+			false, false, "not deleted until PersistentVolumeClaim shop/data-0 is gone"},
+		{"a claim that is going", func(s *apiServer) {
+			s.put(claimPath, "hand", claim(""))
+			s.change(claimPath, func(o *unstructured.Unstructured) {
+				now := metav1.Now()
+				o.SetDeletionTimestamp(&now)
+				o.SetFinalizers([]string{"kubernetes.io/pvc-protection"})
+			})
+		}, false, false, "not deleted until PersistentVolumeClaim shop/data-0 is gone"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := newAPIServer(t)
+			e := apply1(t, applier(s, release()), rendered("{apiVersion: v1, kind: Namespace, metadata: {name: shop}}"))
+			tt.given(s)
+
+			result := applier(s, release(), e).Prune(context.Background(), []corev1alpha1.InventoryEntry{e})[0]
+
+			g.Expect(result.Err).NotTo(HaveOccurred())
+			g.Expect(result.Gone).To(Equal(tt.gone))
+			g.Expect(result.Kept).To(Equal(tt.kept))
+			g.Expect(result.Message).To(ContainSubstring(tt.message))
+			g.Expect(s.get(namespacePath) == nil).To(Equal(tt.gone))
+		})
+	}
+}
+
+// TestVolumeWithAClaimOfOthers: a volume does not go before the claim that is bound to it, and
+// not at all when that stays.
+func TestVolumeWithAClaimOfOthers(t *testing.T) {
+	const volumePath, claimPath = "api/v1/persistentvolumes/pv", "api/v1/namespaces/shop/persistentvolumeclaims/data"
+	claim := func() *unstructured.Unstructured {
+		return manifest("{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, namespace: shop}}")
+	}
+	bound := func(s *apiServer, uid, phase string) {
+		s.change(volumePath, func(o *unstructured.Unstructured) {
+			o.Object["spec"] = map[string]any{"claimRef": map[string]any{"namespace": "shop", "name": "data", "uid": uid}}
+			o.Object["status"] = map[string]any{"phase": phase}
+		})
+	}
+	tests := []struct {
+		name    string
+		given   func(s *apiServer) []corev1alpha1.InventoryEntry // further entries
+		gone    bool
+		kept    bool
+		message string
+	}{
+		{"not bound", func(*apiServer) []corev1alpha1.InventoryEntry { return nil }, true, false, ""},
+		{"bound to a claim of others", func(s *apiServer) []corev1alpha1.InventoryEntry {
+			bound(s, string(s.put(claimPath, "hand", claim()).GetUID()), "Bound")
+			return nil
+		}, false, true, "PersistentVolumeClaim shop/data is bound to it"},
+		{"the same with consent", func(s *apiServer) []corev1alpha1.InventoryEntry {
+			bound(s, string(s.put(claimPath, "hand", claim()).GetUID()), "Bound")
+			s.change(volumePath, annotate(corev1alpha1.AnnotationPrune, corev1alpha1.PruneEnabled))
+			return nil
+		}, true, false, ""},
+		{"bound to a claim of the Release", func(s *apiServer) []corev1alpha1.InventoryEntry {
+			data := s.put(claimPath, "hand", claim())
+			bound(s, string(data.GetUID()), "Bound")
+			return []corev1alpha1.InventoryEntry{{ObjectKey: corev1alpha1.ObjectKey{Version: "v1", Kind: "PersistentVolumeClaim", Namespace: "shop", Name: "data"}}}
+		}, false, false, "not deleted while a claim of this Release is bound to it"},
+		{"bound to a claim that is gone", func(s *apiServer) []corev1alpha1.InventoryEntry {
+			bound(s, "gone", "Bound")
+			return nil
+		}, true, false, ""},
+		{"bound to a claim that was made anew", func(s *apiServer) []corev1alpha1.InventoryEntry {
+			s.put(claimPath, "hand", claim())
+			bound(s, "another", "Bound")
+			return nil
+		}, true, false, ""},
+		{"released", func(s *apiServer) []corev1alpha1.InventoryEntry {
+			bound(s, string(s.put(claimPath, "hand", claim()).GetUID()), "Released")
+			return nil
+		}, true, false, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := newAPIServer(t)
+			s.kinds[schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumes"}] = served{"PersistentVolume", false}
+			e := apply1(t, applier(s, release()), rendered("{apiVersion: v1, kind: PersistentVolume, metadata: {name: pv}}"))
+			entries := append(tt.given(s), e)
+
+			result := applier(s, release(), entries...).Prune(context.Background(), []corev1alpha1.InventoryEntry{e})[0]
+
+			g.Expect(result.Err).NotTo(HaveOccurred())
+			g.Expect(result.Gone).To(Equal(tt.gone))
+			g.Expect(result.Kept).To(Equal(tt.kept))
+			g.Expect(result.Message).To(ContainSubstring(tt.message))
+			g.Expect(s.get(volumePath) == nil).To(Equal(tt.gone))
+		})
+	}
+}
+
+// TestPropagation: what runs Pods goes when they have gone, all else at once.
+func TestPropagation(t *testing.T) {
+	tests := []struct{ manifest, want string }{
+		{"{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: shop}}", "Foreground"},
+		{"{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: d, namespace: shop}}", "Foreground"},
+		{"{apiVersion: v1, kind: ConfigMap, metadata: {name: d, namespace: shop}}", "Background"},
+		{"{apiVersion: ex.test/v1, kind: Widget, metadata: {name: w, namespace: shop}}", "Background"},
+	}
+	for _, tt := range tests {
+		g := NewWithT(t)
+		s := newAPIServer(t)
+		e := apply1(t, applier(s, release()), rendered(tt.manifest))
+		var asked any
+		s.before = func(r request) {
+			if r.verb == "delete" {
+				asked = r.body["propagationPolicy"]
+			}
+		}
+		g.Expect(applier(s, release(), e).Prune(context.Background(), []corev1alpha1.InventoryEntry{e})[0].Gone).To(BeTrue())
+		g.Expect(asked).To(Equal(tt.want), tt.manifest)
 	}
 }

@@ -132,6 +132,11 @@ func TestCompare(t *testing.T) {
 			b.cluster.Refuse("PATCH "+b.cluster.Path(deployment), invalid("Deployment", "web", "spec.selector"))
 		}, corev1alpha1.ActionRecreate, []corev1alpha1.FieldChange{{Path: "/spec/template/spec/containers/0/image", From: `"j"`, To: `"i"`}},
 			"fields cannot be changed: spec.selector", false},
+		{"an immutable field of what is marked as never to be deleted", deployment, func(b *bench) {
+			b.release.Spec.Sync.Replace = corev1alpha1.ReplaceOnImmutable
+			b.cluster.Put(strings.Replace(deployment, "name: web}", "name: web, annotations: {helm.sh/resource-policy: keep}}", 1))
+			b.cluster.Refuse("PATCH "+b.cluster.Path(deployment), invalid("Deployment", "web", "spec.selector"))
+		}, corev1alpha1.ActionError, nil, "marked as never to be deleted", false},
 		{"an immutable field of what is never replaced", namespace, func(b *bench) {
 			b.release.Spec.Sync.Replace = corev1alpha1.ReplaceOnImmutable
 			b.cluster.Put(namespace)

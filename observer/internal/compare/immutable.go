@@ -36,6 +36,8 @@ func (c *Comparer) refused(ctx context.Context, resource dynamic.ResourceInterfa
 	switch {
 	case irreplaceable:
 		outcome.Message += "; an object of this kind is never replaced: undo the change, or delete it by hand"
+	case protected(live) || protected(body):
+		outcome.Message += "; not replaced, because the object is marked as never to be deleted"
 	case c.Release.Spec.Sync.Replace != corev1alpha1.ReplaceOnImmutable:
 		outcome.Message += "; undo the change, or have the object replaced with spec.sync.replace: onImmutable or a forced sync"
 	default:
@@ -44,6 +46,13 @@ func (c *Comparer) refused(ctx context.Context, resource dynamic.ResourceInterfa
 	}
 	outcome.Err = fmt.Errorf("%s: %w", outcome.Message, cause)
 	return outcome
+}
+
+// protected tells the marks by which an object is never deleted.
+func protected(obj *unstructured.Unstructured) bool {
+	annotations := obj.GetAnnotations()
+	return annotations[corev1alpha1.AnnotationPrune] == corev1alpha1.PruneDisabled ||
+		strings.ToLower(strings.TrimSpace(annotations["helm.sh/resource-policy"])) == "keep"
 }
 
 // causeFields lists the fields that the server complained about.

@@ -41,7 +41,7 @@ func (m *Manager) addHandlers() error {
 		},
 	}
 	clusters := base.Events[*corev1alpha1.Cluster, types.NamespacedName]{
-		Keys: m.releasesOn,
+		Keys: func(cluster *corev1alpha1.Cluster) []types.NamespacedName { return m.releasesOn(nameOf(cluster)) },
 		Changed: func(old, current *corev1alpha1.Cluster) bool {
 			return old.UID != current.UID || old.Generation != current.Generation ||
 				!equality.Semantic.DeepEqual(old.Status.Conditions, current.Status.Conditions)
@@ -103,7 +103,7 @@ func conditionChanged(old, current *corev1alpha1.Release, name string) bool {
 }
 
 // releasesOn are the Releases of a cluster.
-func (m *Manager) releasesOn(cluster *corev1alpha1.Cluster) []types.NamespacedName {
+func (m *Manager) releasesOn(cluster types.NamespacedName) []types.NamespacedName {
 	releases, _ := m.host.Releases.Releases(cluster.Namespace).List(labels.Everything())
 	var keys []types.NamespacedName
 	for _, release := range releases {

@@ -22,6 +22,7 @@ import (
 	"kumodo.io/convoy/internal/process"
 	"kumodo.io/convoy/internal/references"
 	"kumodo.io/convoy/internal/shard"
+	"kumodo.io/convoy/internal/sources"
 	"kumodo.io/convoy/observer/internal/desired"
 	"kumodo.io/convoy/observer/internal/observer"
 	"kumodo.io/convoy/observer/internal/serve"
@@ -83,21 +84,24 @@ func (m *Manager) build(ctx context.Context) error {
 	core := m.informers.Core().V1alpha1()
 	source := m.informers.Source().V1alpha1()
 	extensions := m.informers.Extensions().V1alpha1()
-	coordinator := fetch.New(fetch.Options{Secrets: reader, AllowFileSources: c.options.Content.AllowFileSources, CacheBytes: c.options.Content.CacheBytes})
-	listers := &desired.Listers{
+	content := c.options.Content
+	coordinator := fetch.New(fetch.Options{Secrets: reader, AllowFileSources: content.AllowFileSources, CacheBytes: content.CacheBytes, Limits: content.Limits})
+	lookup := sources.Lookup{
 		GitRepositories: source.GitRepositories().Lister(), HelmRegistries: source.HelmRegistries().Lister(), OCIRegistries: source.OCIRegistries().Lister(),
 	}
 	m.host = observer.Host{
 		Client:   c.convoy,
 		Releases: core.Releases().Lister(), Inventories: core.ReleaseInventories().Lister(), Clusters: core.Clusters().Lister(),
-		Connector: clusterconn.New(clusterconn.Options{InCluster: c.rest, Secrets: reader, ReadOnly: true, UserAgent: component + "/" + process.Version}),
-		Tracker:   target.New(klog.FromContext(ctx), c.installation, m.changed), Installation: c.installation,
+		Connector: clusterconn.New(clusterconn.Options{
+			InCluster: c.rest, Secrets: reader, ReadOnly: true, UserAgent: component + "/" + process.Version, Changed: m.reachChanged,
+		}),
+		Tracker: target.New(klog.FromContext(ctx), c.installation, m.changed), Installation: c.installation,
 	}
 	m.rules = &observer.Rules{Sets: extensions.HealthRuleSets().Lister(), Global: extensions.GlobalHealthRuleSets().Lister()}
-	renderer := render.New(render.Options{})
+	renderer := render.New(render.Options{Limits: content.RenderLimits()})
 	renders := &desired.Resolver{
-		Sources: listers, Fetch: coordinator, Renderer: renderer,
-		References: desired.References{HostReader: reader, Fetch: coordinator, Sources: listers}, Store: c.store,
+		Sources: lookup, Fetch: coordinator, Renderer: renderer,
+		References: desired.References{HostReader: reader, Fetch: coordinator, Sources: lookup}, Store: c.store,
 	}
 	m.health = &observer.HealthController{Host: m.host, Rules: m.rules, Clock: clock.RealClock{}, Resync: c.options.Process.Resync}
 	m.drift = &observer.Controller{Host: m.host, Desired: renders, Clock: clock.RealClock{}, Resync: c.options.Process.Resync}
@@ -144,6 +148,13 @@ func (m *Manager) owned(key types.NamespacedName) bool {
 // changed is told of a change in a target cluster.
 func (m *Manager) changed(release types.NamespacedName) {
 	m.enqueue(release, base.PriorityChange)
+}
+
+// reachChanged is told of a cluster that does not answer any more, or does again.
+func (m *Manager) reachChanged(cluster types.NamespacedName) {
+	for _, release := range m.releasesOn(cluster) {
+		m.enqueue(release, base.PriorityChange)
+	}
 }
 
 func (m *Manager) enqueue(release types.NamespacedName, priority base.Priority) {

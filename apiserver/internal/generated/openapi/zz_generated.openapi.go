@@ -3262,6 +3262,12 @@ func schema_convoy_api_core_v1alpha1_ClusterStatus(ref common.ReferenceCallback)
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
+					"latency": {
+						SchemaProps: spec.SchemaProps{
+							Description: "latency is how long the API server took to answer then; absent when it did not.",
+							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
+						},
+					},
 					"releases": {
 						SchemaProps: spec.SchemaProps{
 							Description: "releases counts the Releases on this cluster.",
@@ -3272,7 +3278,7 @@ func schema_convoy_api_core_v1alpha1_ClusterStatus(ref common.ReferenceCallback)
 			},
 		},
 		Dependencies: []string{
-			v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName(), v1alpha1.ClusterReleases{}.OpenAPIModelName()},
+			v1.Condition{}.OpenAPIModelName(), v1.Duration{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName(), v1alpha1.ClusterReleases{}.OpenAPIModelName()},
 	}
 }
 
@@ -3882,6 +3888,25 @@ func schema_convoy_api_core_v1alpha1_HistoryEntry(ref common.ReferenceCallback) 
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
 										Ref: ref(v1alpha1.Approval{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"kept": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "kept names objects that left the Release with this render and stay in the target all the same, without its marks, each with the reason; the first few, if there are many.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
 									},
 								},
 							},
@@ -6639,6 +6664,13 @@ func schema_convoy_api_core_v1alpha1_SyncSpec(ref common.ReferenceCallback) comm
 							Format:      "",
 						},
 					},
+					"pruneCRDs": {
+						SchemaProps: spec.SchemaProps{
+							Description: "pruneCRDs lets CustomResourceDefinitions be deleted that left the render, or whose Release is deleted; every custom resource of their kinds goes with them. Without it, they are kept, unless their annotation convoy.kumodo.io/prune is \"enabled\". Defaults to false.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
 					"allowEmpty": {
 						SchemaProps: spec.SchemaProps{
 							Description: "allowEmpty lets a render without any object prune everything. Defaults to false.",
@@ -6760,6 +6792,12 @@ func schema_convoy_api_core_v1alpha1_SyncStatus(ref common.ReferenceCallback) co
 									},
 								},
 							},
+						},
+					},
+					"unreachableSince": {
+						SchemaProps: spec.SchemaProps{
+							Description: "unreachableSince is since when the target of a Release that is being deleted cannot be reached. The annotation convoy.kumodo.io/orphan-after counts from it.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 				},

@@ -77,12 +77,12 @@ func (s Strategy[P]) PrepareForUpdate(ctx context.Context, obj, old runtime.Obje
 // stricter release of convoy would not accept any more can still lose its finalizer.
 func (s Strategy[P]) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	updated, stored := obj.(P), old.(P)
-	if s.kind.Parts.SameSpec(updated, stored) {
-		return nil
-	}
 	var errs field.ErrorList
 	if s.kind.ValidateUpdate != nil {
 		errs = s.kind.ValidateUpdate(updated, stored)
+	}
+	if s.kind.Parts.SameSpec(updated, stored) {
+		return errs
 	}
 	return append(errs, s.kind.Validate(ctx, updated)...)
 }

@@ -26,6 +26,9 @@ type HistoryEntryApplyConfiguration struct {
 	At *v1.Time `json:"at,omitempty"`
 	// approvals are those that let it through its gates.
 	Approvals []ApprovalApplyConfiguration `json:"approvals,omitempty"`
+	// kept names objects that left the Release with this render and stay in the target all the
+	// same, without its marks, each with the reason; the first few, if there are many.
+	Kept []string `json:"kept,omitempty"`
 	// message says why, for people.
 	Message *string `json:"message,omitempty"`
 }
@@ -85,6 +88,16 @@ func (b *HistoryEntryApplyConfiguration) WithApprovals(values ...*ApprovalApplyC
 			panic("nil value passed to WithApprovals")
 		}
 		b.Approvals = append(b.Approvals, *values[i])
+	}
+	return b
+}
+
+// WithKept adds the given value to the Kept field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Kept field.
+func (b *HistoryEntryApplyConfiguration) WithKept(values ...string) *HistoryEntryApplyConfiguration {
+	for i := range values {
+		b.Kept = append(b.Kept, values[i])
 	}
 	return b
 }

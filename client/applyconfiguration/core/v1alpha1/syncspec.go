@@ -21,6 +21,10 @@ type SyncSpecApplyConfiguration struct {
 	Windows []SyncWindowApplyConfiguration `json:"windows,omitempty"`
 	// prune deletes objects that left the render. Defaults to true.
 	Prune *bool `json:"prune,omitempty"`
+	// pruneCRDs lets CustomResourceDefinitions be deleted that left the render, or whose Release
+	// is deleted; every custom resource of their kinds goes with them. Without it, they are kept,
+	// unless their annotation convoy.kumodo.io/prune is "enabled". Defaults to false.
+	PruneCRDs *bool `json:"pruneCRDs,omitempty"`
 	// allowEmpty lets a render without any object prune everything. Defaults to false.
 	AllowEmpty *bool `json:"allowEmpty,omitempty"`
 	// replace is never (default) or onImmutable: delete and create again an object whose
@@ -72,6 +76,14 @@ func (b *SyncSpecApplyConfiguration) WithWindows(values ...*SyncWindowApplyConfi
 // If called multiple times, the Prune field is set to the value of the last call.
 func (b *SyncSpecApplyConfiguration) WithPrune(value bool) *SyncSpecApplyConfiguration {
 	b.Prune = &value
+	return b
+}
+
+// WithPruneCRDs sets the PruneCRDs field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PruneCRDs field is set to the value of the last call.
+func (b *SyncSpecApplyConfiguration) WithPruneCRDs(value bool) *SyncSpecApplyConfiguration {
+	b.PruneCRDs = &value
 	return b
 }
 

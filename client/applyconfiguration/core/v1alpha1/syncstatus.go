@@ -28,6 +28,9 @@ type SyncStatusApplyConfiguration struct {
 	LastError *string `json:"lastError,omitempty"`
 	// blockedBy names what is waited for, for example "Release a (wave 0)".
 	BlockedBy []string `json:"blockedBy,omitempty"`
+	// unreachableSince is since when the target of a Release that is being deleted cannot be
+	// reached. The annotation convoy.kumodo.io/orphan-after counts from it.
+	UnreachableSince *v1.Time `json:"unreachableSince,omitempty"`
 }
 
 // SyncStatusApplyConfiguration constructs a declarative configuration of the SyncStatus type for use with
@@ -91,5 +94,13 @@ func (b *SyncStatusApplyConfiguration) WithBlockedBy(values ...string) *SyncStat
 	for i := range values {
 		b.BlockedBy = append(b.BlockedBy, values[i])
 	}
+	return b
+}
+
+// WithUnreachableSince sets the UnreachableSince field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the UnreachableSince field is set to the value of the last call.
+func (b *SyncStatusApplyConfiguration) WithUnreachableSince(value v1.Time) *SyncStatusApplyConfiguration {
+	b.UnreachableSince = &value
 	return b
 }

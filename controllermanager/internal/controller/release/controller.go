@@ -84,6 +84,9 @@ type Config struct {
 	Fetcher fetch.Fetcher
 	// HostReader reads ConfigMaps and Secrets.
 	HostReader sources.HostReader
+	// References tells of changes of what HostReader reads; nil: they are seen when a pass is
+	// made for another reason.
+	References References
 	// Connector gives connections to target clusters.
 	Connector Connector
 	// Renderer makes objects of content.
@@ -93,7 +96,8 @@ type Config struct {
 	// NewApplier makes the applier of one pass.
 	NewApplier NewApplier
 
-	// Probe is told of a cluster that did not answer; nil: nobody is.
+	// Probe is told of a cluster that did not accept the credentials, or that there is no
+	// connection to; nil: nobody is.
 	Probe func(cluster types.NamespacedName)
 	// Recorder takes events for people.
 	Recorder record.EventRecorder

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,7 +16,6 @@ import (
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/clusterconn"
 	"kumodo.io/convoy/controllermanager/internal/apply"
-	"kumodo.io/convoy/controllermanager/internal/inventory"
 )
 
 // deleting waits during a deletion; the summary says for what.
@@ -80,9 +80,9 @@ func (c *Controller) findClusterToClean(ctx context.Context, s *scope) outcome {
 		return deleting(corev1alpha1.ReasonClusterSuspended, fmt.Sprintf(
 			"%s on Cluster %s, which is suspended: %s", s.remaining(), name, ways))
 	}
-	if out := c.checkReachable(s); out.kind != proceeds {
+	if said, out := outOfReach(s.cluster); out {
 		return deleting(corev1alpha1.ReasonTargetUnreachable, fmt.Sprintf(
-			"%s on Cluster %s, which does not answer: %s", s.remaining(), name, ways))
+			"%s on Cluster %s, which %s: %s", s.remaining(), name, said, ways))
 	}
 	return next()
 }
@@ -143,11 +143,24 @@ func (c *Controller) orphans(s *scope) bool {
 
 // giveUp ends the deletion with objects left behind, still marked.
 func (c *Controller) giveUp(ctx context.Context, s *scope, cause error) outcome {
+	left := whatStays(s.entries())
 	// The event may come to nothing in a namespace that is being deleted.
-	klog.FromContext(ctx).Info("Objects are left in the target cluster", "objects", listed(entryNames(s.entries()), ", "), "cause", cause)
-	s.notices = append(s.notices, notice{warning: true, reason: "Orphaned", message: fmt.Sprintf(
-		"left in the cluster with the marks of this Release: %s; %v", listed(entryNames(s.entries()), ", "), cause)})
+	klog.FromContext(ctx).Info("Objects are left in the target cluster", "objects", left, "cause", cause)
+	c.tell(s, notice{warning: true, reason: "Orphaned", message: fmt.Sprintf(
+		"left in the cluster with the marks of this Release: %s; %v", left, cause)})
 	return c.dropFinalizer(ctx, s)
+}
+
+// maxStaying is how many objects are named that nobody knows of from then on.
+const maxStaying = 50
+
+// whatStays names what is left behind, for people who have to look for it.
+func whatStays(entries []corev1alpha1.InventoryEntry) string {
+	names := entryNames(entries)
+	if len(names) > maxStaying {
+		names = append(names[:maxStaying], fmt.Sprintf("and %d more", len(names)-maxStaying))
+	}
+	return strings.Join(names, ", ")
 }
 
 // orphanAttempts is how often marks are tried to be taken off before they are left.
@@ -172,7 +185,7 @@ func (c *Controller) orphan(ctx context.Context, s *scope) outcome {
 			return out
 		}
 	}
-	s.notices = append(s.notices, notice{reason: "Orphaned", message: "left in the cluster: " + listed(entryNames(kept), ", ")})
+	c.tell(s, notice{reason: "Orphaned", message: "left in the cluster: " + whatStays(kept)})
 	return c.dropFinalizer(ctx, s)
 }
 
@@ -207,20 +220,18 @@ func (c *Controller) deleteHookObjects(ctx context.Context, s *scope) outcome {
 }
 
 func (c *Controller) deleteInWaves(ctx context.Context, s *scope, entries []corev1alpha1.InventoryEntry) outcome {
-	for _, wave := range inventory.Waves(entries) {
-		left, err := c.deleteEntries(ctx, s, wave)
-		switch {
-		case errors.Is(err, errHost):
-			return abort(err)
-		case err != nil:
-			out := fail(corev1alpha1.ConditionReady, pruneReason(err), err)
-			out.message = fmt.Sprintf("%s: %v; %s", s.remaining(), err, ways)
-			return out
-		case len(left) > 0:
-			out := deleting(corev1alpha1.ReasonDeleting, fmt.Sprintf("%s: waiting for %s", s.remaining(), listed(left, ", ")))
-			out.after = deletionPoll
-			return out
-		}
+	left, err := c.deleteWaves(ctx, s, entries)
+	switch {
+	case errors.Is(err, errHost):
+		return abort(err)
+	case err != nil:
+		out := fail(corev1alpha1.ConditionReady, pruneReason(err), err)
+		out.message = fmt.Sprintf("%s: %v; %s", s.remaining(), err, ways)
+		return out
+	case len(left) > 0:
+		out := deleting(corev1alpha1.ReasonDeleting, fmt.Sprintf("%s: waiting for %s", s.remaining(), listed(left, ", ")))
+		out.after = deletionPoll
+		return out
 	}
 	return next()
 }
@@ -231,18 +242,26 @@ func (s *scope) remaining() string {
 }
 
 // dropFinalizer ends the deletion: first the inventory goes, which is empty or given up,
-// then the Release.
+// then the Release. What others write to the Release in between does not stop it half-way: a
+// Release without its inventory is one that has lost it.
 func (c *Controller) dropFinalizer(ctx context.Context, s *scope) outcome {
 	if err := c.dropInventory(ctx, s); err != nil {
 		return abort(err)
 	}
-	finalizers := slices.DeleteFunc(slices.Clone(s.release.Finalizers),
-		func(f string) bool { return f == corev1alpha1.FinalizerRelease })
-	if err := c.patchFinalizers(ctx, s, finalizers); err != nil && !apierrors.IsNotFound(err) {
-		return abort(err)
+	for tries := 0; ; tries++ {
+		finalizers := slices.DeleteFunc(slices.Clone(s.release.Finalizers),
+			func(f string) bool { return f == corev1alpha1.FinalizerRelease })
+		err := c.patchFinalizers(ctx, s, finalizers)
+		if err == nil || apierrors.IsNotFound(err) {
+			s.finished = true
+			return outcome{kind: completes}
+		}
+		current, getErr := c.config.Client.CoreV1alpha1().Releases(s.key.Namespace).Get(ctx, s.key.Name, metav1.GetOptions{})
+		if !apierrors.IsConflict(err) || tries == maxStatusTries || getErr != nil || current.UID != s.release.UID {
+			return abort(err)
+		}
+		s.release.ObjectMeta = current.ObjectMeta
 	}
-	s.finished = true
-	return outcome{kind: completes}
 }
 
 func entryNames(entries []corev1alpha1.InventoryEntry) []string {

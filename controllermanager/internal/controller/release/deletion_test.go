@@ -51,6 +51,23 @@ func TestDeletion(t *testing.T) {
 	w.Expect(w.target.names()).To(BeEmpty())
 }
 
+// TestDeletionOfWhatWaitsForOthers: what is held back by objects of the Release does not hold
+// them up.
+func TestDeletionOfWhatWaitsForOthers(t *testing.T) {
+	w := settledWorld(t, newRelease(), objectOf("ConfigMap", "c", -1, "c1"), objectOf("Namespace", "n", 3, "n1"))
+	w.target.waitsFor = map[string]string{"n": "c"}
+	w.target.lingering["c"] = true
+	w.deleteRelease()
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"prune n", "prune c"}))
+	w.Expect(w.message(corev1alpha1.ConditionReady)).To(Equal("2 objects are left: waiting for ConfigMap ns/c, Namespace ns/n (not deleted while c is in it)"))
+	delete(w.target.lingering, "c")
+	w.pass()
+	w.Expect(w.target.names()).To(Equal([]string{"n"}))
+	w.pass()
+	w.Expect(w.release()).To(BeNil())
+}
+
 func TestDeletionWithoutAnInventoryTellsWhatMayBeLeft(t *testing.T) {
 	w := settledWorld(t, newRelease(), objectOf("ConfigMap", "a", 0, "a1"))
 	inventories := w.host.CoreV1alpha1().ReleaseInventories(key.Namespace)
@@ -65,6 +82,26 @@ func TestDeletionWithoutAnInventoryTellsWhatMayBeLeft(t *testing.T) {
 	w.pass()
 	w.Expect(w.release()).To(BeNil())
 	w.Expect(w.events()).To(ContainElement(And(HavePrefix("Warning Orphaned"), ContainSubstring(key.String()))))
+}
+
+func TestReleaseIsChangedWhileItEnds(t *testing.T) {
+	w := settledWorld(t, newRelease(orphaned), objectOf("ConfigMap", "a", 0, "a1"))
+	w.deleteRelease()
+	w.sync()
+	w.host.onWrite = func(write string) {
+		if write == "patch releases" {
+			w.host.onWrite = nil
+			resource := corev1alpha1.SchemeGroupVersion.WithResource("releases")
+			release, err := w.host.stored(resource, key.Namespace, key.Name)
+			w.Expect(err).NotTo(HaveOccurred())
+			release.SetLabels(map[string]string{"by": "somebody"})
+			w.Expect(w.host.put(resource, release)).To(Succeed())
+		}
+	}
+	_, err := w.Reconcile(context.Background(), key)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.release()).To(BeNil())
+	w.Expect(w.events()).To(Equal([]string{"Normal Orphaned left in the cluster: ConfigMap ns/a"}))
 }
 
 func TestDeletionThatTheCacheHasNotHeardOf(t *testing.T) {
@@ -99,7 +136,137 @@ func TestDeletionKeepsProtectedObjects(t *testing.T) {
 	w.pass()
 	w.Expect(w.release()).To(BeNil())
 	w.Expect(w.target.names()).To(Equal([]string{"data"}))
-	w.Expect(w.events()).To(ContainElement(HavePrefix("Normal Kept PersistentVolumeClaim ns/data is kept")))
+	w.Expect(w.events()).To(ContainElement("Normal Kept PersistentVolumeClaim ns/data: kept, as its source asked"))
+}
+
+// TestWhatIsKeptIsToldAtOnce: once an object is out of the inventory, no later pass knows of it.
+func TestWhatIsKeptIsToldAtOnce(t *testing.T) {
+	kept := objectOf("PersistentVolumeClaim", "data", 0, "d1")
+	kept.Keep = true
+	w := settledWorld(t, newRelease(), kept)
+	w.deleteRelease()
+	w.sync()
+	w.host.fail["delete releaseinventories"] = apierrors.NewInternalError(context.DeadlineExceeded)
+	_, err := w.Reconcile(context.Background(), key)
+	w.Expect(err).To(HaveOccurred())
+	w.Expect(w.inventory().Spec.Entries).To(BeEmpty())
+	w.Expect(w.events()).To(ContainElement(HavePrefix("Normal Kept PersistentVolumeClaim ns/data")))
+	w.pass()
+	w.Expect(w.release()).To(BeNil())
+	w.Expect(w.events()).NotTo(ContainElement(HavePrefix("Normal Kept")), "and once")
+}
+
+func TestHistoryTellsWhatIsKept(t *testing.T) {
+	kept := objectOf("PersistentVolumeClaim", "data", 0, "d1")
+	kept.Keep = true
+	w := settledWorld(t, newRelease(), kept, objectOf("ConfigMap", "a", 0, "a1"))
+	w.source.offers("main@2", objectOf("ConfigMap", "a", 0, "a2"))
+	w.pass()
+	w.observe()
+	w.pass()
+	w.Expect(w.release().Status.History).To(HaveExactElements(
+		And(HaveField("Revision", "main@2"), HaveField("Outcome", corev1alpha1.OutcomeHealthy),
+			HaveField("Kept", []string{"PersistentVolumeClaim ns/data: kept, as its source asked"})),
+		And(HaveField("Revision", "main@1"), HaveField("Kept", BeEmpty()))))
+}
+
+func orphanAfterAnHour(r *corev1alpha1.Release) {
+	r.Annotations = map[string]string{corev1alpha1.AnnotationOrphanAfter: "1h"}
+}
+
+func TestUnreachableTargetIsGivenUpAfterATime(t *testing.T) {
+	secretGone := apierrors.NewNotFound(releaseResource, "kubeconfig")
+	tests := []struct {
+		name  string
+		given func(w *world)
+		mend  func(w *world)
+		want  string
+	}{
+		{"the cluster does not answer", func(w *world) { w.answers(false) }, func(w *world) { w.answers(true) }, "False TargetUnreachable"},
+		{"requests get no answer", func(w *world) { w.target.failures["a"] = clusterconn.Classify(context.DeadlineExceeded) },
+			func(w *world) { delete(w.target.failures, "a") }, "False TargetUnreachable"},
+		{"its Secret is gone", func(w *world) { w.target.connectErr = secretGone }, func(w *world) { w.target.connectErr = nil }, "False SecretNotFound"},
+		{"credentials are refused", func(w *world) { w.target.connectErr = clusterconn.ErrUnauthenticated },
+			func(w *world) { w.target.connectErr = nil }, "False AuthenticationFailed"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := settledWorld(t, newRelease(orphanAfterAnHour), objectOf("ConfigMap", "a", 0, "a1"), objectOf("ConfigMap", "b", 0, "b1"))
+			w.target.lingering["b"] = true
+			tt.given(w)
+			w.clock.SetTime(w.clock.Now().Add(119 * time.Minute))
+			w.pass()
+			w.Expect(w.release()).NotTo(BeNil(), "it is not being deleted")
+			w.clock.SetTime(w.clock.Now().Add(time.Minute))
+			w.deleteRelease()
+			w.Expect(w.pass().RequeueAfter).To(BeNumerically("<=", time.Hour))
+			w.Expect(w.condition(corev1alpha1.ConditionReady)).To(Equal(tt.want))
+			w.Expect(w.message(corev1alpha1.ConditionReady)).To(ContainSubstring("convoy.kumodo.io/orphan-after: 1h lets it go at 2026-03-01T13:00:00Z"))
+
+			w.clock.SetTime(w.clock.Now().Add(50 * time.Minute))
+			tt.mend(w)
+			w.target.lingering["a"] = true
+			w.pass()
+			w.Expect(w.release().Status.Sync).To(Or(BeNil(), HaveField("UnreachableSince", BeNil())), "it was reached")
+			tt.given(w)
+			for range 6 {
+				w.Expect(w.release()).NotTo(BeNil(), "the time begins anew")
+				w.clock.SetTime(w.clock.Now().Add(11 * time.Minute))
+				w.pass()
+			}
+			w.Expect(w.release()).NotTo(BeNil())
+			w.events()
+			w.clock.SetTime(w.clock.Now().Add(time.Hour))
+			w.pass()
+			w.Expect(w.release()).To(BeNil())
+			w.Expect(w.inventory()).To(BeNil())
+			w.Expect(w.target.names()).To(ConsistOf("a", "b"))
+			w.Expect(w.events()).To(ContainElement(And(HavePrefix("Warning Orphaned"),
+				ContainSubstring("ConfigMap ns/a, ConfigMap ns/b; Cluster here could not be reached since"))))
+		})
+	}
+}
+
+func TestWhatHoldsADeletionUpForEver(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*corev1alpha1.Release)
+		given  func(w *world)
+	}{
+		{"without the annotation", func(*corev1alpha1.Release) {}, func(w *world) { w.answers(false) }},
+		{"with a time that is none", func(r *corev1alpha1.Release) {
+			r.Annotations = map[string]string{corev1alpha1.AnnotationOrphanAfter: "soon"}
+		}, func(w *world) { w.answers(false) }},
+		{"the identity may not delete", orphanAfterAnHour, func(w *world) { w.target.failures["a"] = clusterconn.ErrForbidden }},
+		{"a finalizer", orphanAfterAnHour, func(w *world) { w.target.lingering["a"] = true }},
+		{"a person suspended the Cluster", orphanAfterAnHour, func(w *world) {
+			cluster := w.cachedCluster(key.Namespace, "here").DeepCopy()
+			cluster.Spec.Suspend = true
+			w.Expect(w.clusters.Update(cluster)).To(Succeed())
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := settledWorld(t, newRelease(tt.change), objectOf("ConfigMap", "a", 0, "a1"))
+			tt.given(w)
+			w.deleteRelease()
+			for range 3 {
+				w.pass()
+				w.clock.SetTime(w.clock.Now().Add(24 * time.Hour))
+			}
+			w.Expect(w.release()).NotTo(BeNil())
+		})
+	}
+}
+
+// answers has the Cluster's own controller say whether it answers.
+func (w *world) answers(yes bool) {
+	cluster := w.cachedCluster(key.Namespace, "here").DeepCopy()
+	cluster.Status.Conditions = []metav1.Condition{{Type: corev1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: corev1alpha1.ReasonReachable}}
+	if !yes {
+		cluster.Status.Conditions[0].Status, cluster.Status.Conditions[0].Reason = metav1.ConditionFalse, corev1alpha1.ReasonUnreachable
+	}
+	w.Expect(w.clusters.Update(cluster)).To(Succeed())
 }
 
 func TestDeletionThatCannotGoOn(t *testing.T) {

@@ -25,11 +25,7 @@ var quiet = map[string]bool{
 // that failed, or waits for a person, when it begins to, and one when it is well again.
 func (c *Controller) announce(s *scope) {
 	for _, n := range s.notices {
-		eventType := corev1.EventTypeNormal
-		if n.warning {
-			eventType = corev1.EventTypeWarning
-		}
-		c.config.Recorder.Event(s.release, eventType, n.reason, n.message)
+		c.tell(s, n)
 	}
 	if s.finished {
 		return
@@ -47,6 +43,15 @@ func (c *Controller) announce(s *scope) {
 			c.config.Recorder.Event(s.release, corev1.EventTypeWarning, current.Reason, current.Message)
 		}
 	}
+}
+
+// tell gives the event of a notice.
+func (c *Controller) tell(s *scope, n notice) {
+	eventType := corev1.EventTypeNormal
+	if n.warning {
+		eventType = corev1.EventTypeWarning
+	}
+	c.config.Recorder.Event(s.release, eventType, n.reason, n.message)
 }
 
 // noticed tells whether there is a notice for the same reason already.

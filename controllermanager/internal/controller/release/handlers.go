@@ -58,6 +58,7 @@ func (c *Controller) onRelease(queue enqueuer) cache.ResourceEventHandler {
 func inputChanged(old, release *corev1alpha1.Release) bool {
 	return old.UID != release.UID || old.Generation != release.Generation || requestChanged(old, release) ||
 		old.DeletionTimestamp.IsZero() != release.DeletionTimestamp.IsZero() ||
+		old.Annotations[corev1alpha1.AnnotationOrphanAfter] != release.Annotations[corev1alpha1.AnnotationOrphanAfter] ||
 		!equality.Semantic.DeepEqual(old.Status.Lifecycle, release.Status.Lifecycle)
 }
 

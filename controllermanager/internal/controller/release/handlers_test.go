@@ -31,6 +31,9 @@ func TestWhatChangesAReleasesInput(t *testing.T) {
 		{"a forced request", func(r *corev1alpha1.Release) {
 			metav1.SetMetaDataAnnotation(&r.ObjectMeta, corev1alpha1.AnnotationSyncForceRequestedAt, "now")
 		}, true, false, true},
+		{"when it may be let go", func(r *corev1alpha1.Release) {
+			metav1.SetMetaDataAnnotation(&r.ObjectMeta, corev1alpha1.AnnotationOrphanAfter, "1h")
+		}, true, false, false},
 		{"another annotation", func(r *corev1alpha1.Release) { metav1.SetMetaDataAnnotation(&r.ObjectMeta, "x/y", "z") }, false, false, false},
 		{"the result of a hook", func(r *corev1alpha1.Release) {
 			r.Status.Lifecycle = &corev1alpha1.LifecycleStatus{Hooks: []corev1alpha1.HookStatus{{Name: "h"}}}

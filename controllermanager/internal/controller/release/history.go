@@ -3,6 +3,8 @@
 package release
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -70,6 +72,22 @@ func (s *scope) recordHealth(status metav1.ConditionStatus, reason, message stri
 	case newest.Outcome != corev1alpha1.OutcomeApplied || status == metav1.ConditionUnknown:
 	case reason == corev1alpha1.ReasonHealthTimeout || s.healthOverdue():
 		s.setOutcome(newest, corev1alpha1.OutcomeFailed, "did not become healthy: "+message)
+	}
+}
+
+// maxKept bounds the objects that an entry of the history says are kept.
+const maxKept = 20
+
+// recordKept notes with the newest entry what left the Release and stays in the target.
+func (s *scope) recordKept() {
+	newest := newestEntry(s.release.Status.History)
+	if newest == nil {
+		return
+	}
+	for _, text := range s.kept {
+		if len(newest.Kept) < maxKept && !slices.Contains(newest.Kept, text) {
+			newest.Kept = append(newest.Kept, shorten(text))
+		}
 	}
 }
 

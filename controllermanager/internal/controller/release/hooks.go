@@ -170,10 +170,7 @@ func (s *scope) expire(hook render.Hook, status *corev1alpha1.HookStatus) {
 	if status.Phase != corev1alpha1.HookRunning || status.StartedAt == nil {
 		return
 	}
-	limit := hook.Timeout
-	if limit <= 0 {
-		limit = timeout(s.release)
-	}
+	limit := s.hookLimit(hook)
 	if left := untilFrom(status.StartedAt.Time, limit, s.now); left > 0 {
 		s.wakeIn(left + time.Second)
 		return
@@ -184,4 +181,12 @@ func (s *scope) expire(hook render.Hook, status *corev1alpha1.HookStatus) {
 	}
 	status.Phase, status.Message = corev1alpha1.HookFailed, message
 	status.FinishedAt = &metav1.Time{Time: s.now}
+}
+
+// hookLimit is how long a run of a hook may take.
+func (s *scope) hookLimit(hook render.Hook) time.Duration {
+	if hook.Timeout > 0 {
+		return hook.Timeout
+	}
+	return timeout(s.release)
 }

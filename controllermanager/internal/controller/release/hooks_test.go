@@ -10,10 +10,10 @@ import (
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/controllermanager/internal/apply"
 	"kumodo.io/convoy/render"
 )
 
@@ -65,6 +65,17 @@ func TestPreSyncHook(t *testing.T) {
 	w.observe(health("migrate", corev1alpha1.HealthDegraded, "a hook's object is not the Release's health"))
 	w.pass()
 	w.Expect(w.condition(corev1alpha1.ConditionReady)).To(Equal("True Ready"))
+}
+
+func TestHooksAreValidatedBeforeAnythingIsWritten(t *testing.T) {
+	w := newWorld(t, newRelease())
+	w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1")).Hooks = []render.Hook{hookOf("smoke", corev1alpha1.HookPostSync)}
+	w.target.validateErr = &apply.ValidationError{Problems: []apply.Problem{{Reason: corev1alpha1.ReasonInvalidObjects, Message: "a variable twice"}}}
+	w.pass()
+	w.Expect(w.target.validated).To(Equal([]string{"a", "smoke"}))
+	w.Expect(w.target.takeCalls()).To(BeEmpty())
+	w.Expect(w.inventory()).To(BeNil())
+	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("False InvalidObjects"))
 }
 
 func TestHookThatFails(t *testing.T) {
@@ -179,14 +190,79 @@ func TestHookDeletePolicies(t *testing.T) {
 	}
 }
 
-func TestHookIsAppliedMarkedAndWithoutTTL(t *testing.T) {
+func TestHookIsAppliedMarkedAndWithItsOwnLimits(t *testing.T) {
+	tests := []struct {
+		name   string
+		kind   string
+		spec   map[string]any
+		expect map[string]any
+	}{
+		{"a Job", "Job", map[string]any{"ttlSecondsAfterFinished": int64(0)}, map[string]any{"activeDeadlineSeconds": int64(91)}},
+		{"a Job that ends earlier", "Job", map[string]any{"activeDeadlineSeconds": int64(30)}, map[string]any{"activeDeadlineSeconds": int64(30)}},
+		{"a Job that would end later", "Job", map[string]any{"activeDeadlineSeconds": int64(300)}, map[string]any{"activeDeadlineSeconds": int64(91)}},
+		{"a Pod", "Pod", map[string]any{}, map[string]any{"activeDeadlineSeconds": int64(91)}},
+		{"what does not run to an end", "Deployment", map[string]any{"replicas": int64(1)}, map[string]any{"replicas": int64(1)}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := NewWithT(t)
+			hook := hookOf("migrate", corev1alpha1.HookPreSync)
+			hook.Object = objectOf(tt.kind, "migrate", 0, "digest")
+			hook.Object.Object.Object["spec"] = tt.spec
+			rendered := hook.Object.Object.DeepCopy()
+			object := runnable(hook, "run 1", 90*time.Second+time.Millisecond)
+			w.Expect(object.Object.GetAnnotations()).To(HaveKeyWithValue(annotationRun, "run 1"))
+			w.Expect(object.Object.Object["spec"]).To(Equal(tt.expect))
+			w.Expect(hook.Object.Object).To(Equal(rendered), "what was rendered is shared")
+		})
+	}
+}
+
+// TestJobOfAHookGoesInItsTime: convoy itself honours the ttlSecondsAfterFinished that it takes
+// out, once the end of the hook is on record.
+func TestJobOfAHookGoesInItsTime(t *testing.T) {
 	hook := hookOf("migrate", corev1alpha1.HookPreSync)
-	w := NewWithT(t)
-	w.Expect(unstructured.SetNestedField(hook.Object.Object.Object, int64(0), "spec", "ttlSecondsAfterFinished")).To(Succeed())
-	object := runnable(hook, "run 1")
-	w.Expect(object.Object.GetAnnotations()).To(HaveKeyWithValue(annotationRun, "run 1"))
-	w.Expect(object.Object.Object["spec"]).NotTo(HaveKey("ttlSecondsAfterFinished"))
-	w.Expect(hook.Object.Object.Object["spec"]).To(HaveKey("ttlSecondsAfterFinished"), "what was rendered is shared")
+	hook.Object.Object.Object["spec"] = map[string]any{"ttlSecondsAfterFinished": int64(60)}
+	w := hookWorld(t, hook)
+	end := func(phase corev1alpha1.HookPhase, at time.Time) {
+		w.hook("migrate", phase, "")
+		release := w.release()
+		release.Status.Lifecycle.Hooks[0].FinishedAt = &metav1.Time{Time: at}
+		_, err := w.host.CoreV1alpha1().Releases(key.Namespace).UpdateStatus(context.Background(), release, metav1.UpdateOptions{})
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+	w.clock.SetTime(w.clock.Now().Add(30 * time.Second))
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply migrate"}), "it runs")
+
+	end(corev1alpha1.HookSucceeded, w.clock.Now())
+	result := w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply a"}))
+	w.Expect(result.RequeueAfter).To(BeNumerically("<=", time.Minute))
+	w.clock.SetTime(w.clock.Now().Add(59 * time.Second))
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(BeEmpty())
+	w.target.lingering["migrate"] = true
+	w.clock.SetTime(w.clock.Now().Add(time.Second))
+	w.Expect(w.pass().RequeueAfter).To(BeNumerically("<=", deletionPoll), "it is looked at again")
+	delete(w.target.lingering, "migrate")
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"prune migrate", "prune migrate"}))
+	w.Expect(w.inventory().Spec.Entries).To(ConsistOf(HaveField("Name", "a")))
+	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("True Applied"))
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(BeEmpty(), "and does not run again")
+
+	w.source.offers("main@2", objectOf("ConfigMap", "a", 0, "a2")).Hooks = []render.Hook{hook}
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply migrate"}))
+	end(corev1alpha1.HookFailed, w.clock.Now())
+	w.pass()
+	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("False HookFailed"))
+	w.clock.SetTime(w.clock.Now().Add(time.Minute))
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"prune migrate"}), "one that failed goes as well")
+	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("False HookFailed"))
 }
 
 func TestDiedBetweenStartingAHookAndNotingIt(t *testing.T) {

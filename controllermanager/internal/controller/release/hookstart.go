@@ -33,7 +33,7 @@ func (c *Controller) startHook(ctx context.Context, s *scope, hook render.Hook) 
 	if !known {
 		s.noteAhead(inventory.Key(ahead))
 	}
-	object := runnable(hook, s.run)
+	object := runnable(hook, s.run, s.hookLimit(hook))
 	result := s.applier.Apply(ctx, []render.Object{object})[0]
 	if !identityRefused(result.Err) {
 		delete(s.ahead, inventory.Key(ahead))
@@ -80,9 +80,10 @@ func passive(key corev1alpha1.ObjectKey) bool {
 // that died between making it and noting it apart from one that has yet to make it.
 const annotationRun = "convoy.kumodo.io/hook-run"
 
-// runnable gives a hook's object as it is applied: marked with its run, and without a time
-// after which it removes itself, since its end has to be seen.
-func runnable(hook render.Hook, run string) render.Object {
+// runnable gives a hook's object as it is applied: marked with its run, without a time after
+// which it removes itself, since its end has to be seen, and, where it runs to an end, with a
+// time after which the target stops it. That holds when nobody is there to stop it, too.
+func runnable(hook render.Hook, run string, limit time.Duration) render.Object {
 	object := hook.Object
 	content := object.Object.DeepCopy()
 	annotations := content.GetAnnotations()
@@ -91,8 +92,13 @@ func runnable(hook render.Hook, run string) render.Object {
 	}
 	annotations[annotationRun] = run
 	content.SetAnnotations(annotations)
-	if spec, ok := content.Object["spec"].(map[string]any); ok && content.GetKind() == "Job" {
+	kind := content.GroupVersionKind().GroupKind()
+	if spec, ok := content.Object["spec"].(map[string]any); ok && (kind == jobKind || kind == podKind) {
 		delete(spec, "ttlSecondsAfterFinished")
+		seconds := int64((limit + time.Second - 1) / time.Second)
+		if own, ok := spec["activeDeadlineSeconds"].(int64); !ok || own > seconds {
+			spec["activeDeadlineSeconds"] = seconds
+		}
 	}
 	object.Object = content
 	return object
@@ -112,7 +118,7 @@ func (c *Controller) clearWay(ctx context.Context, s *scope, hook render.Hook) (
 	if adopted {
 		return true, outcome{} // applying it again changes nothing
 	}
-	left, err := c.deleteEntries(ctx, s, []corev1alpha1.InventoryEntry{entry})
+	left, err := c.deleteWaves(ctx, s, []corev1alpha1.InventoryEntry{entry})
 	switch {
 	case errors.Is(err, errHost):
 		return false, abort(err)
@@ -155,7 +161,7 @@ func (c *Controller) cleanUp(ctx context.Context, s *scope, hook render.Hook, ph
 	if !ok || !slices.Contains(hook.DeletePolicy, policy) {
 		return
 	}
-	if left, err := c.deleteEntries(ctx, s, []corev1alpha1.InventoryEntry{entry}); err != nil || len(left) > 0 {
+	if left, err := c.deleteWaves(ctx, s, []corev1alpha1.InventoryEntry{entry}); err != nil || len(left) > 0 {
 		s.wakeIn(deletionPoll)
 	}
 }

@@ -153,6 +153,15 @@ func TestStandingOfTheOldOwner(t *testing.T) {
 		}, apply.Holds},
 		{"it is suspended", func(w *world) { w.change(suspended) }, apply.Holds},
 		{"it is synced by people", func(w *world) { w.change(manual) }, apply.Holds},
+		{"it was synced by people, without the object", func(w *world) {
+			w.change(func(r *corev1alpha1.Release) {
+				manual(r)
+				metav1.SetMetaDataAnnotation(&r.ObjectMeta, corev1alpha1.AnnotationSyncRequestedAt, "2026-03-01T10:00:00Z")
+			})
+			w.pass()
+			w.Expect(w.release().Status.Applied.Revision).To(Equal("main@2"))
+			w.Expect(w.inventory().Spec.Entries).To(ContainElement(HaveField("Name", "x")), "it waits to be taken over")
+		}, apply.Leaves},
 		{"it is pinned", func(w *world) { w.change(pinned) }, apply.Holds},
 		{"it waits for people", func(w *world) { w.change(gated) }, apply.Holds},
 		{"it is being deleted", func(w *world) { w.change(suspended); w.deleteRelease() }, apply.Leaves},

@@ -14,6 +14,7 @@ import (
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/controllermanager/internal/apply"
 	"kumodo.io/convoy/controllermanager/internal/inventory"
+	"kumodo.io/convoy/fetch"
 	"kumodo.io/convoy/internal/controller/base"
 )
 
@@ -40,8 +41,10 @@ func (o *others) Standing(ctx context.Context, name types.NamespacedName, key co
 	switch {
 	case !release.DeletionTimestamp.IsZero():
 		return apply.Leaves, nil
-	case !o.near(release) || !c.goesOn(release):
+	case !o.near(release):
 		return apply.Holds, nil
+	case !c.goesOn(release):
+		return o.leftBehind(ctx, release, key)
 	}
 	newest, err := c.newestContent(ctx, o.scope, release)
 	if err != nil {
@@ -51,6 +54,27 @@ func (o *others) Standing(ctx context.Context, name types.NamespacedName, key co
 		return apply.Holds, ctx.Err()
 	}
 	c.Enqueue(name, base.PriorityChange) // it may not have looked for itself yet
+	return apply.Leaves, nil
+}
+
+// leftBehind tells whether an object is in the inventory of a Release only because it left the
+// render that was applied last, and waits to be taken over: of a Release that does not go on by
+// itself, that render says what it has.
+func (o *others) leftBehind(ctx context.Context, release *corev1alpha1.Release, key corev1alpha1.ObjectKey) (apply.Standing, error) {
+	c, applied := o.controller, release.Status.Applied
+	other := &scope{key: nameOf(release), release: release.DeepCopy(), before: release.Status.DeepCopy(), now: o.scope.now, cluster: o.scope.cluster}
+	if applied == nil || c.findSource(other).kind != proceeds {
+		return apply.Holds, nil
+	}
+	var err error
+	if other.target, err = c.config.Connector.ConnectRelease(ctx, o.scope.cluster, release); err != nil {
+		return apply.Holds, ctx.Err()
+	}
+	other.want = fetch.Want{Namespace: other.key.Namespace, Source: other.source, Content: release.Spec.Source, MaxAge: interval(release)}
+	result, err := c.pastRender(ctx, other, applied.Revision, applied.Render)
+	if err != nil || declares(result, key) {
+		return apply.Holds, ctx.Err()
+	}
 	return apply.Leaves, nil
 }
 

@@ -174,7 +174,7 @@ func TestPassingFailureIsRetriedSoonAndIsNoRejection(t *testing.T) {
 	}
 	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("False TargetUnreachable"))
 	w.Expect(w.release().Status.History).To(BeEmpty())
-	w.Expect(w.probed).NotTo(BeEmpty(), "the cluster is looked at")
+	w.Expect(w.probed).To(BeEmpty(), "its circuit breaker sees to that")
 }
 
 func TestClusterIsLookedAtWhenItIsTheTrouble(t *testing.T) {
@@ -185,7 +185,7 @@ func TestClusterIsLookedAtWhenItIsTheTrouble(t *testing.T) {
 		want   string
 		probed bool
 	}{
-		{"it does not answer", clusterconn.ErrUnreachable, "False TargetUnreachable", true},
+		{"it does not answer", clusterconn.ErrUnreachable, "False TargetUnreachable", false},
 		{"it does not accept the credentials", clusterconn.ErrUnauthenticated, "False AuthenticationFailed", true},
 		{"its Secret is gone", missing, "False SecretNotFound", true},
 		{"its kubeconfig is broken", clusterconn.ErrInvalid, "False InvalidConfiguration", true},

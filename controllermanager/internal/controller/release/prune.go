@@ -30,31 +30,43 @@ func (c *Controller) prune(ctx context.Context, s *scope) outcome {
 		s.wakeIn(deletionPoll)
 		return next()
 	}
-	for _, wave := range inventory.Waves(stale) {
-		left, err := c.deleteEntries(ctx, s, wave)
-		if errors.Is(err, errHost) {
-			return abort(err)
-		}
-		if err != nil {
-			return fail(corev1alpha1.ConditionApplied, pruneReason(err), err)
-		}
-		if len(left) > 0 {
-			s.pruning = left
-			s.wakeIn(deletionPoll)
-			return next()
-		}
+	left, err := c.deleteWaves(ctx, s, stale)
+	switch {
+	case errors.Is(err, errHost):
+		return abort(err)
+	case err != nil:
+		return fail(corev1alpha1.ConditionApplied, pruneReason(err), err)
+	case len(left) > 0:
+		s.pruning = left
+		s.wakeIn(deletionPoll)
 	}
 	return next()
+}
+
+// deleteWaves deletes the objects of entries in the reverse of the order of applying, as far as
+// that goes now, and names what is waited for. What waits for objects of the Release holds none
+// of them up: a stage of its own may have put a namespace behind what is in it.
+func (c *Controller) deleteWaves(ctx context.Context, s *scope, entries []corev1alpha1.InventoryEntry) (left []string, err error) {
+	for _, wave := range inventory.Waves(entries) {
+		going, held, err := c.deleteEntries(ctx, s, wave)
+		left = append(left, held...)
+		if err != nil || len(going) > 0 {
+			return append(going, left...), err
+		}
+	}
+	return left, nil
 }
 
 // errHost marks errors of the host cluster, where nothing can be recorded either.
 var errHost = errors.New("host cluster")
 
 // deleteEntries deletes the objects of entries at once, takes those that are gone, or are
-// kept on purpose, off the inventory, and names those whose deletion is under way. Its
-// error is of the objects that cannot be deleted, or errHost.
-func (c *Controller) deleteEntries(ctx context.Context, s *scope, entries []corev1alpha1.InventoryEntry) (left []string, err error) {
+// kept on purpose, off the inventory, and names those whose deletion is under way, and those
+// that are held back by others of the Release. Its error is of the objects that cannot be
+// deleted, or errHost.
+func (c *Controller) deleteEntries(ctx context.Context, s *scope, entries []corev1alpha1.InventoryEntry) (left, held []string, err error) {
 	var gone []corev1alpha1.InventoryEntry
+	var notices []notice
 	var failures []error
 	for _, result := range s.applier.Prune(ctx, entries) {
 		name := objectName(result.Entry.ObjectKey)
@@ -63,13 +75,16 @@ func (c *Controller) deleteEntries(ctx context.Context, s *scope, entries []core
 			failures = append(failures, fmt.Errorf("%s: %w", name, result.Err))
 		case result.Kept && result.Heir.Name != "":
 			gone = append(gone, result.Entry)
-			s.notices = append(s.notices, notice{reason: "HandedOver", message: fmt.Sprintf("%s: %s", name, result.Message)})
+			notices = append(notices, notice{reason: "HandedOver", message: name + ": " + result.Message})
 		case result.Kept:
 			gone = append(gone, result.Entry)
-			s.notices = append(s.notices, notice{reason: "Kept", message: fmt.Sprintf("%s is kept: %s", name, result.Message)})
+			s.kept = append(s.kept, name+": "+result.Message)
+			notices = append(notices, notice{reason: "Kept", message: name + ": " + result.Message})
 		case result.Gone:
 			gone = append(gone, result.Entry)
 			s.changes.pruned++
+		case result.Held:
+			held = append(held, name+" ("+result.Message+")")
 		case result.Message != "":
 			left = append(left, name+" ("+result.Message+")")
 		default:
@@ -78,13 +93,16 @@ func (c *Controller) deleteEntries(ctx context.Context, s *scope, entries []core
 	}
 	if len(gone) > 0 {
 		if err := c.writeEntries(ctx, s, inventory.Without(s.entries(), gone...), ""); err != nil {
-			return nil, fmt.Errorf("%w: %w", errHost, err)
+			return nil, nil, fmt.Errorf("%w: %w", errHost, err)
 		}
 	}
-	if len(failures) > 0 {
-		return nil, pruneError(failures)
+	for _, n := range notices {
+		c.tell(s, n) // now: nobody will find these objects again, however the pass ends
 	}
-	return left, nil
+	if len(failures) > 0 {
+		return nil, nil, pruneError(failures)
+	}
+	return left, held, nil
 }
 
 // pruneError names the first few failures; the first is the one that it wraps.

@@ -43,6 +43,7 @@ func (c *Controller) deliverSteps() []step {
 		{"render", c.renderObjects, ""},
 		{"rollback", c.rollBack, ""},
 		{"revive inventory", c.reviveInventory, ""},
+		{"spent hooks", c.removeSpent, ""},
 		{"hold", c.holdAtGates, ""},
 		{"decide", c.decide, ""},
 		{"gates", c.awaitGates, ""},
@@ -81,10 +82,14 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (b
 		c.forget(key)
 		return base.Result{}, nil
 	}
+	s.references = c.track(ctx, s.release)
 	out := c.pass(ctx, s)
 	c.metrics.changed(s.clusterName(), s.changes)
 	if ctx.Err() != nil {
 		return base.Result{}, context.Cause(ctx)
+	}
+	if !s.release.DeletionTimestamp.IsZero() {
+		out = c.letGo(ctx, s, out)
 	}
 	if out.kind == aborts {
 		return base.Result{}, out.err
@@ -172,6 +177,7 @@ func (c *Controller) conclude(ctx context.Context, s *scope, out outcome) {
 		s.wakeIn(out.after)
 	}
 	countAttempt(s, out)
+	s.recordKept()
 	s.sync().BlockedBy = out.blockedBy
 	if s.release.DeletionTimestamp.IsZero() {
 		c.judgeHealth(s)
@@ -202,6 +208,7 @@ func (c *Controller) forget(key types.NamespacedName) {
 	c.attempts.keep(key, nil)
 	c.awaits.keep(key, nil)
 	c.lastClusters.forget(key)
+	c.forgetReferences(key)
 	c.sightings.forget(key)
 }
 

@@ -37,15 +37,12 @@ func (c *Controller) render(ctx context.Context, s *scope) (*render.Result, erro
 
 func (c *Controller) renderInput(s *scope) render.Input {
 	return render.Input{
-		Release: s.release,
-		Artifact: render.Artifact{
-			Root: s.artifact.Root, Path: s.artifact.Path, Digest: s.artifact.Digest,
-			RootDigest: s.artifact.RootDigest, Revision: s.artifact.Revision,
-		},
+		Release:  s.release,
+		Artifact: render.Artifact(*s.artifact),
 		References: sources.References{
 			HostReader: c.config.HostReader, Lookup: c.config.Sources, Fetcher: c.config.Fetcher, MaxAge: maxAge(s),
 		},
-		Cluster: s.target, Lookup: render.LookupOf(s.target),
+		Cluster: s.target, Lookup: render.LookupOf(s.target, clusterconn.Classify),
 	}
 }
 
@@ -57,6 +54,9 @@ func (c *Controller) noteRender(s *scope) outcome {
 	message := count(len(s.result.Objects), "object")
 	if hooks := len(s.result.Hooks); hooks > 0 {
 		message += " and " + count(hooks, "hook")
+	}
+	if pin := s.release.Spec.Pin; pin != nil && pin.Revision != "" && len(s.result.Ranges) > 0 {
+		message += "; the pinned revision has no Chart.lock, so that it does not fix the versions of charts that it depends on: " + listed(s.result.Ranges, ", ")
 	}
 	if len(s.result.NonDeterministic) == 0 {
 		return holds(corev1alpha1.ConditionRendered, corev1alpha1.ReasonRendered, message)

@@ -159,6 +159,9 @@ func fingerprint(s *scope) [sha256.Size]byte {
 	if s.awaitedState != "" {
 		fmt.Fprintln(h, "awaited", s.awaitedState)
 	}
+	if s.references != "" {
+		fmt.Fprint(h, "references ", s.references)
+	}
 	if s.cluster != nil {
 		fmt.Fprintln(h, "cluster", s.cluster.UID, s.cluster.Generation, readyDigest(s.cluster.Status.Conditions))
 	}

@@ -40,6 +40,10 @@ type scope struct {
 	// before the first step, and again at the end of the pass, which is when it is kept.
 	attempt *attempt
 
+	// references is the state of the ConfigMaps and Secrets that the Release refers to. Set
+	// before the first step.
+	references string
+
 	// cluster is the Release's target. Set by findCluster.
 	cluster *corev1alpha1.Cluster
 	// target is the connection to it with the Release's identity. Set by connect.
@@ -92,6 +96,9 @@ type scope struct {
 	changes changes
 	// pruning names objects whose deletion is under way. Set by prune.
 	pruning []string
+	// kept names objects that the pass took off the inventory and left in the target, and why.
+	// Written by deleteEntries.
+	kept []string
 	// notices are events beside those that follow from conditions. Written by any step.
 	notices []notice
 	// wake is the earliest time at which the Release must be looked at without an event, 0:

@@ -5,10 +5,12 @@ package release
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -23,15 +25,54 @@ type stage struct {
 	objects []render.Object
 }
 
-// stagesOf gives the stages of a render, which has its objects in order of stage.
+// stagesOf gives the stages of a render, which has its objects in order of stage. What needs
+// another object of the render comes after it, whatever its stage is: a custom resource after
+// its definition, and everything in a namespace after that.
 func stagesOf(objects []render.Object) []stage {
-	var stages []stage
+	needed := neededStages(objects)
+	byNumber := map[int32][]render.Object{}
 	for _, object := range objects {
-		if len(stages) == 0 || stages[len(stages)-1].number != object.Stage {
-			stages = append(stages, stage{number: object.Stage})
+		number := object.Stage
+		for _, need := range []prerequisite{definitionOf(object), namespaceOf(object)} {
+			if at, ok := needed[need]; ok && at >= number {
+				number = at + 1
+			}
 		}
-		last := &stages[len(stages)-1]
-		last.objects = append(last.objects, object)
+		byNumber[number] = append(byNumber[number], object)
+	}
+	var stages []stage
+	for _, number := range slices.Sorted(maps.Keys(byNumber)) {
+		stages = append(stages, stage{number: number, objects: byNumber[number]})
+	}
+	return stages
+}
+
+// prerequisite is what objects of a render need: a kind that is defined, or a namespace.
+type prerequisite struct {
+	kind      schema.GroupKind
+	namespace string
+}
+
+func definitionOf(object render.Object) prerequisite {
+	return prerequisite{kind: object.Object.GroupVersionKind().GroupKind()}
+}
+
+func namespaceOf(object render.Object) prerequisite {
+	return prerequisite{namespace: object.Object.GetNamespace()}
+}
+
+// neededStages gives the stages in which a render brings what others of its objects need.
+func neededStages(objects []render.Object) map[prerequisite]int32 {
+	stages := map[prerequisite]int32{}
+	for _, object := range objects {
+		switch object.Object.GroupVersionKind().GroupKind() {
+		case schema.GroupKind{Kind: "Namespace"}:
+			stages[prerequisite{namespace: object.Object.GetName()}] = object.Stage
+		case schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
+			group, _, _ := unstructured.NestedString(object.Object.Object, "spec", "group")
+			kind, _, _ := unstructured.NestedString(object.Object.Object, "spec", "names", "kind")
+			stages[prerequisite{kind: schema.GroupKind{Group: group, Kind: kind}}] = object.Stage
+		}
 	}
 	return stages
 }

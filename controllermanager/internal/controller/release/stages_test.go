@@ -3,6 +3,7 @@
 package release
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -42,6 +43,54 @@ func TestNextStageWaitsForHealth(t *testing.T) {
 			tt.given(w)
 			w.pass()
 			w.Expect(w.target.takeCalls()).To(Equal(tt.want))
+		})
+	}
+}
+
+// TestWhatIsNeededComesFirst: a stage of its own can put a definition or a namespace behind
+// what needs it.
+func TestWhatIsNeededComesFirst(t *testing.T) {
+	definition := func(stage int32) render.Object {
+		object := objectOf("CustomResourceDefinition", "widgets.ex.test", stage, "d")
+		object.Object.SetAPIVersion("apiextensions.k8s.io/v1")
+		object.Object.SetNamespace("")
+		object.Object.Object["spec"] = map[string]any{"group": "ex.test", "names": map[string]any{"kind": "Widget"}}
+		return object
+	}
+	widget := func(stage int32) render.Object {
+		object := objectOf("Widget", "w", stage, "w")
+		object.Object.SetAPIVersion("ex.test/v1")
+		return object
+	}
+	namespace := func(stage int32) render.Object {
+		object := objectOf("Namespace", "ns", stage, "n")
+		object.Object.SetNamespace("")
+		return object
+	}
+	tests := []struct {
+		name  string
+		given []render.Object
+		want  []string
+	}{
+		{"in the usual order", []render.Object{namespace(-2), definition(-2), objectOf("ConfigMap", "a", -1, "a"), widget(0)},
+			[]string{"-2 ns widgets.ex.test", "-1 a", "0 w"}},
+		{"a late definition", []render.Object{objectOf("ConfigMap", "a", -1, "a"), widget(0), definition(3)}, []string{"-1 a", "3 widgets.ex.test", "4 w"}},
+		{"a definition in the stage of its custom resource", []render.Object{widget(0), definition(0)}, []string{"0 widgets.ex.test", "1 w"}},
+		{"a late namespace", []render.Object{objectOf("ConfigMap", "a", -1, "a"), namespace(2), objectOf("ConfigMap", "b", 5, "b")}, []string{"2 ns", "3 a", "5 b"}},
+		{"both", []render.Object{widget(0), definition(1), namespace(2)}, []string{"1 widgets.ex.test", "2 ns", "3 w"}},
+		{"a kind of the same name in another group", []render.Object{objectOf("Widget", "w", 0, "w"), definition(3)}, []string{"0 w", "3 widgets.ex.test"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var stages []string
+			for _, stage := range stagesOf(tt.given) {
+				text := fmt.Sprint(stage.number)
+				for _, object := range stage.objects {
+					text += " " + object.Object.GetName()
+				}
+				stages = append(stages, text)
+			}
+			NewWithT(t).Expect(stages).To(Equal(tt.want))
 		})
 	}
 }

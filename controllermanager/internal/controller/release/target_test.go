@@ -37,10 +37,13 @@ type target struct {
 	failures map[string]error
 	// heirs are Releases that objects are given to, by name.
 	heirs map[string]types.NamespacedName
-	// lingering objects take time to be deleted.
+	// lingering objects take time to be deleted, and those that wait for another one of the
+	// Release, which is named, are held back while it is there.
 	lingering map[string]bool
-	// validateErr is the error of validation.
+	waitsFor  map[string]string
+	// validateErr is the error of validation, and validated the names of what it was last about.
 	validateErr error
+	validated   []string
 	// calls are what was done, in order: "apply a", "prune b".
 	calls []string
 	// options of the applier that was made last.
@@ -85,7 +88,13 @@ func (t *target) as(options apply.Options) *target {
 	return t
 }
 
-func (t *target) Validate(context.Context, []render.Object) error { return t.validateErr }
+func (t *target) Validate(_ context.Context, objects []render.Object) error {
+	t.validated = nil
+	for _, object := range objects {
+		t.validated = append(t.validated, object.Object.GetName())
+	}
+	return t.validateErr
+}
 
 func (t *target) Untouched(_ context.Context, entries []corev1alpha1.InventoryEntry) map[string]bool {
 	untouched := map[string]bool{}
@@ -138,6 +147,8 @@ func (t *target) Prune(ctx context.Context, entries []corev1alpha1.InventoryEntr
 	return t.remove("prune", entries, func(entry corev1alpha1.InventoryEntry, result *apply.PruneResult) {
 		switch {
 		case t.lingering[entry.Name]:
+		case t.uids[t.waitsFor[entry.Name]] != "":
+			result.Held, result.Message = true, "not deleted while "+t.waitsFor[entry.Name]+" is in it"
 		case t.heirs[entry.Name].Name != "":
 			result.Kept, result.Heir = true, t.heirs[entry.Name]
 			result.Message = "handed over to Release " + result.Heir.String()

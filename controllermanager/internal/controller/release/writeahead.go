@@ -21,12 +21,17 @@ import (
 // that goes on after its process died sends what is left, and nothing twice.
 const annotationRequest = "convoy.kumodo.io/sync-request"
 
-// validate refuses what cannot be applied before anything is written.
+// validate refuses what cannot be applied before anything is written, the objects of hooks
+// included: a sync must not come to a stop at its last hook for what could be seen before.
 func (c *Controller) validate(ctx context.Context, s *scope) outcome {
-	if len(s.unapplied()) == 0 {
+	if len(s.unapplied()) == 0 && !s.fresh() && s.request.force == "" {
 		return next()
 	}
-	if err := s.applier.Validate(ctx, s.result.Objects); err != nil {
+	objects := slices.Clone(s.result.Objects)
+	for _, hook := range s.result.Hooks {
+		objects = append(objects, hook.Object)
+	}
+	if err := s.applier.Validate(ctx, objects); err != nil {
 		return fail(corev1alpha1.ConditionApplied, apply.Reason(err), err)
 	}
 	ahead := inventory.Union(s.entries(), inventory.FromObjects(s.result.Objects, slices.Concat(s.result.Hooks, s.result.OtherHooks)))
