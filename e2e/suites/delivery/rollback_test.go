@@ -43,15 +43,18 @@ var _ = Describe("A Release with onFailure: rollback", func() {
 			bad["app/a.yaml"] = scenario.ConfigMap("a", "v", "2")
 			commit := n.Commit(ctx, bad)
 			n.Sync(ctx, "app")
-			rolledBack := func(g Gomega) {
+			back := func(g Gomega) {
 				status := n.Release(ctx, "app").Status
 				g.Expect(status.Applied.Render).To(Equal(good.Render))
 				g.Expect(status.Rollback).NotTo(BeNil())
 				g.Expect(status.Rollback.FailedRevision).To(HaveSuffix(commit))
+				g.Expect(n.Data(ctx, "a")()).To(HaveKeyWithValue("v", "1"))
+			}
+			rolledBack := func(g Gomega) {
+				back(g)
 				ready := n.AwaitCondition(ctx, "app", corev1alpha1.ConditionReady, metav1.ConditionFalse)
 				g.Expect(ready.Reason).To(Equal(corev1alpha1.ReasonRolledBack))
 				g.Expect(ready.Message).To(ContainSubstring(told))
-				g.Expect(n.Data(ctx, "a")()).To(HaveKeyWithValue("v", "1"))
 			}
 			Eventually(ctx, rolledBack).Should(Succeed())
 			n.AwaitCondition(ctx, "app", corev1alpha1.ConditionHealthy, metav1.ConditionTrue)
@@ -60,7 +63,8 @@ var _ = Describe("A Release with onFailure: rollback", func() {
 				Should(ContainElement(And(HaveField("Revision", HaveSuffix(commit)), HaveField("Outcome", corev1alpha1.OutcomeFailed))))
 
 			n.Sync(ctx, "app")
-			Consistently(ctx, rolledBack, 5*time.Second).Should(Succeed(), "what failed is not tried again")
+			Consistently(ctx, back, 5*time.Second).Should(Succeed(), "what failed is not tried again")
+			Eventually(ctx, rolledBack).Should(Succeed()) // Ready tells of the sync while it lasts
 
 			n.Commit(ctx, map[string]string{
 				"app/a.yaml": scenario.ConfigMap("a", "v", "3"), "app/web.yaml": deployment, "app/fixed.yaml": fixedConfigMap + "\"1\"}\n",
