@@ -4,9 +4,12 @@ package apply
 
 import (
 	"context"
+	"encoding/json"
+	"strings"
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 )
@@ -140,5 +143,17 @@ var _ = table("Order",
 		base.ready(ctx)
 		c.ready(ctx)
 		c.Expect(c.live(ctx, "configmaps/a")).To(has("data.v", "2"))
+	}},
+)
+
+var _ = table("What is large",
+	entry{name: "fits: inline values of 800 kB", play: func(ctx context.Context, c *scene) {
+		values, err := json.Marshal(map[string]string{"v": "1", "filler": strings.Repeat("x", 800_000)})
+		c.Expect(err).NotTo(HaveOccurred())
+		c.spec.Render = &corev1alpha1.RenderSpec{Type: corev1alpha1.RenderHelm, Helm: &corev1alpha1.HelmRender{Values: &runtime.RawExtension{Raw: values}}}
+		c.offerFiles(ctx, map[string]string{"Chart.yaml": "apiVersion: v2\nname: app\nversion: 1.0.0\n",
+			"templates/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {v: {{ .Values.v | quote }}, size: {{ len .Values.filler | quote }}}\n"})
+		c.ready(ctx)
+		c.Expect(at(c.live(ctx, "configmaps/a"), "data")).To(Equal(map[string]any{"v": "1", "size": "800000"}))
 	}},
 )

@@ -32,7 +32,7 @@ func (c *Controller) dropIfEmpty(ctx context.Context, s *scope) outcome {
 	if !slices.Contains(s.release.Finalizers, corev1alpha1.FinalizerRelease) {
 		return deleting(corev1alpha1.ReasonDeleting, "waiting for the finalizers of others: "+listed(s.release.Finalizers, ", "))
 	}
-	if len(s.entries()) > 0 || s.hasDeleteHooks() {
+	if len(s.entries()) > 0 || s.inventory != nil && s.hasDeleteHooks() {
 		return next()
 	}
 	if s.inventory == nil && s.applied().Objects > 0 {
@@ -57,7 +57,8 @@ func (c *Controller) noteLost(ctx context.Context, s *scope) {
 }
 
 // hasDeleteHooks tells whether a deletion with hooks has begun, whose postDelete hooks may
-// be yet to run when the inventory is empty already.
+// be yet to run when the inventory is empty already. It is gone only when they have: the
+// first hook was in it. To begin anew then would leave an inventory that nobody ends.
 func (s *scope) hasDeleteHooks() bool {
 	return s.release.Status.Lifecycle != nil && slices.ContainsFunc(s.release.Status.Lifecycle.Hooks,
 		func(status corev1alpha1.HookStatus) bool { return status.Run == deleteRun })

@@ -117,6 +117,30 @@ func TestDeletionThatTheCacheHasNotHeardOf(t *testing.T) {
 	w.Expect(w.events()).NotTo(ContainElement(ContainSubstring("Orphaned")))
 }
 
+// Also a process that died between the end of the inventory and that of the Release leaves
+// this state.
+func TestDeletionWithHooksThatTheCacheHasNotHeardOf(t *testing.T) {
+	w := newWorld(t, newRelease())
+	w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1")).Hooks = []render.Hook{
+		hookOf("backup", corev1alpha1.HookPreDelete),
+		hookOf("farewell", corev1alpha1.HookPostDelete, func(h *render.Hook) { h.Object = objectOf("ConfigMap", "farewell", 0, "f1") }),
+	}
+	w.pass()
+	w.deleteRelease()
+	w.pass()
+	w.hook("backup", corev1alpha1.HookSucceeded, "")
+	w.sync()
+	behind := w.cachedRelease(key.Namespace, key.Name)
+	w.pass()
+	w.Expect(w.release()).To(BeNil())
+	w.target.takeCalls()
+	w.Expect(w.releases.Add(behind)).To(Succeed())
+	_, err := w.Reconcile(context.Background(), key)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.target.takeCalls()).To(BeEmpty(), "no hook runs again")
+	w.Expect(w.inventory()).To(BeNil(), "nobody would end it")
+}
+
 func TestDeletionOfWhatWasNeverApplied(t *testing.T) {
 	w := newWorld(t, newRelease())
 	w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1"))
