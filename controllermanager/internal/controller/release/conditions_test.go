@@ -3,6 +3,7 @@
 package release
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -84,7 +85,7 @@ func TestConditionsOfOutcomes(t *testing.T) {
 		wantGeneration int64
 	}{
 		{"a step that holds", "", false, holds(applied, "R", "m"), "True R", 2},
-		{"a failure", "Applied=True", true, fail(applied, "R", errHost), "False R", 2},
+		{"a failure", "Applied=True", true, fail(applied, "R", errors.New("e")), "False R", 2},
 		{"a wait before anything was applied", "", false, wait(applied, "R", "m"), "False R", 2},
 		{"a wait with something applied", "Applied=True", true, wait(applied, "R", "m"), "True R", 1},
 		{"a wait after a failure", "Applied=False", true, wait(applied, "R", "m"), "False R", 2},

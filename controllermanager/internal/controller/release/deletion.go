@@ -223,8 +223,6 @@ func (c *Controller) deleteHookObjects(ctx context.Context, s *scope) outcome {
 func (c *Controller) deleteInWaves(ctx context.Context, s *scope, entries []corev1alpha1.InventoryEntry) outcome {
 	left, err := c.deleteWaves(ctx, s, entries)
 	switch {
-	case errors.Is(err, errHost):
-		return abort(err)
 	case err != nil:
 		out := fail(corev1alpha1.ConditionReady, pruneReason(err), err)
 		out.message = fmt.Sprintf("%s: %v; %s", s.remaining(), err, ways)

@@ -4,7 +4,6 @@ package release
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -41,9 +40,7 @@ func (c *Controller) startHook(ctx context.Context, s *scope, hook render.Hook) 
 	if result.Err != nil {
 		return c.hookNotStarted(ctx, s, hook, result)
 	}
-	if err := c.writeEntries(ctx, s, inventory.Record(s.entries(), entryOf(object, result, hook.Name)), ""); err != nil {
-		return abort(err)
-	}
+	s.setEntries(inventory.Record(s.entries(), entryOf(object, result, hook.Name)))
 	c.started(s, hook, result)
 	return next()
 }
@@ -51,9 +48,7 @@ func (c *Controller) startHook(ctx context.Context, s *scope, hook render.Hook) 
 // hookNotStarted is the outcome of a hook whose object could not be applied: the sync
 // failed, and is tried again as a whole.
 func (c *Controller) hookNotStarted(ctx context.Context, s *scope, hook render.Hook, result apply.Result) outcome {
-	if err := c.takeBack(ctx, s, []apply.Result{result}); err != nil {
-		return abort(err)
-	}
+	s.takeBack([]apply.Result{result})
 	out := fail(corev1alpha1.ConditionApplied, apply.Reason(result.Err), fmt.Errorf("%s: %w", hookText(hook, ""), result.Err))
 	out.soon = apply.Retryable(result.Err)
 	return out
@@ -120,8 +115,6 @@ func (c *Controller) clearWay(ctx context.Context, s *scope, hook render.Hook) (
 	}
 	left, err := c.deleteWaves(ctx, s, []corev1alpha1.InventoryEntry{entry})
 	switch {
-	case errors.Is(err, errHost):
-		return false, abort(err)
 	case err != nil:
 		return false, fail(corev1alpha1.ConditionApplied, pruneReason(err), fmt.Errorf("%s, from its last run: %w", hookText(hook, ""), err))
 	case len(left) > 0:

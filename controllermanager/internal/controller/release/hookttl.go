@@ -4,7 +4,6 @@ package release
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -33,9 +32,6 @@ func (c *Controller) removeSpent(ctx context.Context, s *scope) outcome {
 			continue
 		}
 		left, err := c.deleteWaves(ctx, s, []corev1alpha1.InventoryEntry{spent})
-		if errors.Is(err, errHost) {
-			return abort(err)
-		}
 		if err != nil || len(left) > 0 {
 			s.wakeIn(deletionPoll)
 		}

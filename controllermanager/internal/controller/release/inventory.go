@@ -32,6 +32,23 @@ func (c *Controller) writeEntries(ctx context.Context, s *scope, entries []corev
 	return c.updatePage(ctx, s, 0, divided[0], mark)
 }
 
+// setEntries has the inventory of the scope say what was found out, or done, on the target. It
+// is written once, when the pass is over, or together with the next hook: a process that dies
+// before that leaves one that names objects that are gone, or that are to be sent once more.
+func (s *scope) setEntries(entries []corev1alpha1.InventoryEntry) {
+	whole := *s.inventory
+	whole.Spec.Entries = entries
+	s.inventory, s.unwritten = &whole, true
+}
+
+// writeUnwritten writes what the inventory of the scope says and its pages do not.
+func (c *Controller) writeUnwritten(ctx context.Context, s *scope) error {
+	if !s.unwritten || s.finished {
+		return nil
+	}
+	return c.writeEntries(ctx, s, s.entries(), "")
+}
+
 // sameSpec tells whether the inventory speaks of the Release's present spec.
 func (s *scope) sameSpec() bool {
 	return s.inventory != nil && s.inventory.Spec.ReleaseGeneration == s.release.Generation

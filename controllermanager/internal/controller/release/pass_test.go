@@ -473,6 +473,41 @@ func TestStagesOfPassiveObjectsAreRecordedOnce(t *testing.T) {
 	}
 }
 
+// So it is when objects are removed and hooks run, and where the inventory itself goes, it is not
+// told at all.
+func TestRemovalsAreRecordedOnce(t *testing.T) {
+	w := settledWorld(t, newRelease(), objectOf("ConfigMap", "a", 0, "a1"), objectOf("ConfigMap", "b", 1, "b1"), objectOf("ConfigMap", "c", 2, "c1"))
+	w.source.offers("main@2", objectOf("ConfigMap", "a", 0, "a2")).Hooks = []render.Hook{
+		hookOf("told", corev1alpha1.HookPostSync, func(h *render.Hook) { h.Object = objectOf("ConfigMap", "told", 0, "t1") }),
+	}
+	w.host.forgetWrites()
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply a", "apply told", "prune c", "prune b"}))
+	w.Expect(w.host.writes).To(Equal([]string{
+		"patch releaseinventories", // ahead of everything
+		"patch releaseinventories", // ahead of the hook
+		"patch releaseinventories", "update releases/status",
+	}))
+	w.Expect(w.listed()).To(HaveLen(2))
+
+	w.deleteRelease()
+	w.host.forgetWrites()
+	w.pass()
+	w.Expect(w.release()).To(BeNil())
+	w.Expect(w.host.writes).To(Equal([]string{"patch releaseinventories", "delete releaseinventories", "patch releases"}))
+}
+
+// What was found out on the target is not lost when the pass fails later.
+func TestWhatAFailedPassRemovedIsRecorded(t *testing.T) {
+	w := settledWorld(t, newRelease(), objectOf("ConfigMap", "a", 0, "a1"), objectOf("ConfigMap", "b", 1, "b1"))
+	w.target.failures["a"] = errors.New("no")
+	w.deleteRelease()
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"prune b", "prune a"}))
+	w.Expect(w.inventory().Spec.Entries).To(ConsistOf(HaveField("Name", "a")))
+	w.Expect(w.message(corev1alpha1.ConditionReady)).To(HavePrefix("1 object is left: deleting "))
+}
+
 // What the observer writes into the status of the inventory meanwhile is in nobody's way, and
 // what another process writes into its spec is not overwritten.
 func TestInventoryIsWrittenForTheSpecThatIsKnown(t *testing.T) {

@@ -4,7 +4,6 @@ package release
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -32,8 +31,6 @@ func (c *Controller) prune(ctx context.Context, s *scope) outcome {
 	}
 	left, err := c.deleteWaves(ctx, s, stale)
 	switch {
-	case errors.Is(err, errHost):
-		return abort(err)
 	case err != nil:
 		return fail(corev1alpha1.ConditionApplied, pruneReason(err), err)
 	case len(left) > 0:
@@ -57,13 +54,10 @@ func (c *Controller) deleteWaves(ctx context.Context, s *scope, entries []corev1
 	return left, nil
 }
 
-// errHost marks errors of the host cluster, where nothing can be recorded either.
-var errHost = errors.New("host cluster")
-
 // deleteEntries deletes the objects of entries at once, takes those that are gone, or are
-// kept on purpose, off the inventory, and names those whose deletion is under way, and those
-// that are held back by others of the Release. Its error is of the objects that cannot be
-// deleted, or errHost.
+// kept on purpose, off the inventory of the scope, and names those whose deletion is under
+// way, and those that are held back by others of the Release. Its error is of the objects that
+// cannot be deleted.
 func (c *Controller) deleteEntries(ctx context.Context, s *scope, entries []corev1alpha1.InventoryEntry) (left, held []string, err error) {
 	var gone []corev1alpha1.InventoryEntry
 	var notices []notice
@@ -92,9 +86,7 @@ func (c *Controller) deleteEntries(ctx context.Context, s *scope, entries []core
 		}
 	}
 	if len(gone) > 0 {
-		if err := c.writeEntries(ctx, s, inventory.Without(s.entries(), gone...), ""); err != nil {
-			return nil, nil, fmt.Errorf("%w: %w", errHost, err)
-		}
+		s.setEntries(inventory.Without(s.entries(), gone...))
 	}
 	for _, n := range notices {
 		c.tell(s, n) // now: nobody will find these objects again, however the pass ends

@@ -91,6 +91,9 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (b
 	if !s.release.DeletionTimestamp.IsZero() {
 		out = c.letGo(ctx, s, out)
 	}
+	if err := c.writeUnwritten(ctx, s); err != nil {
+		return base.Result{}, err
+	}
 	if out.kind == aborts {
 		return base.Result{}, out.err
 	}

@@ -77,8 +77,8 @@ type scope struct {
 	// untouched has the keys of entries whose objects are in the target as they were applied,
 	// by what it said in this pass: nil unless a sync was asked for. Set by writeAhead.
 	untouched map[string]bool
-	// unwritten is true while inventory says more of what was applied than pages do. Set by
-	// applyBatch and by each write of the pages.
+	// unwritten is true while inventory says more of what was applied and removed than pages do.
+	// Set by setEntries and by each write of the pages.
 	unwritten bool
 
 	// awaited are the Releases whose doings decide how this one goes on: those that have what

@@ -79,18 +79,8 @@ func neededStages(objects []render.Object) map[prerequisite]int32 {
 
 // applyStages applies what differs from what was applied last, stage by stage. A stage
 // that has something to apply begins when the objects of those before it are healthy, all
-// of them, whether or not they changed. The inventory is told once of all that was applied.
+// of them, whether or not they changed.
 func (c *Controller) applyStages(ctx context.Context, s *scope) outcome {
-	out := c.applyDue(ctx, s)
-	if s.unwritten {
-		if err := c.writeEntries(ctx, s, s.entries(), ""); err != nil {
-			return abort(err)
-		}
-	}
-	return out
-}
-
-func (c *Controller) applyDue(ctx context.Context, s *scope) outcome {
 	stages := stagesOf(s.result.Objects)
 	c.await(s)
 	for i, stage := range stages {
@@ -129,8 +119,8 @@ func (s *scope) dueIn(stages []stage) int {
 	return n
 }
 
-// applyBatch applies objects at once and notes which of them are as desired now. The caller
-// writes that into the inventory.
+// applyBatch applies objects at once and has the inventory of the scope say which of them are
+// as desired now.
 func (c *Controller) applyBatch(ctx context.Context, s *scope, objects []render.Object) outcome {
 	results := s.applier.Apply(ctx, objects)
 	var applied []corev1alpha1.InventoryEntry
@@ -149,22 +139,13 @@ func (c *Controller) applyBatch(ctx context.Context, s *scope, objects []render.
 		applied = append(applied, entryOf(objects[i], result, ""))
 	}
 	if len(applied) > 0 {
-		s.recordEntries(applied)
+		s.setEntries(inventory.Record(s.entries(), applied...))
 	}
 	if len(failed) > 0 {
-		if err := c.takeBack(ctx, s, failed); err != nil {
-			return abort(err)
-		}
+		s.takeBack(failed)
 		return failedObjects(failed, len(objects))
 	}
 	return next()
-}
-
-// recordEntries has the inventory of the scope say what was applied, before it is written.
-func (s *scope) recordEntries(applied []corev1alpha1.InventoryEntry) {
-	whole := *s.inventory
-	whole.Spec.Entries = inventory.Record(s.entries(), applied...)
-	s.inventory, s.unwritten = &whole, true
 }
 
 // entryOf is the entry of an object that was applied.

@@ -79,14 +79,13 @@ func (s *scope) noteAhead(key string) {
 // certainly do not exist: it did not get as far as sending them, or the target refused the
 // Release's identity. Nothing is left to be removed then, if the Release is deleted, with
 // an identity that can remove nothing.
-func (c *Controller) takeBack(ctx context.Context, s *scope, failures []apply.Result) error {
+func (s *scope) takeBack(failures []apply.Result) {
 	if len(s.ahead) == 0 || !slices.ContainsFunc(failures, func(result apply.Result) bool { return identityRefused(result.Err) }) {
-		return nil
+		return
 	}
-	kept := slices.DeleteFunc(slices.Clone(s.entries()), func(entry corev1alpha1.InventoryEntry) bool {
+	s.setEntries(slices.DeleteFunc(slices.Clone(s.entries()), func(entry corev1alpha1.InventoryEntry) bool {
 		return s.ahead[inventory.Key(entry)]
-	})
-	return c.writeEntries(ctx, s, kept, "")
+	}))
 }
 
 // identityRefused tells errors that the target gave before it looked at an object.
