@@ -29,6 +29,7 @@ test: test-unit test-e2e ## Run all tests
 test-unit: ## Run the unit tests of every module, with the race detector
 	$(GO_TEST) $(foreach m,$(filter-out e2e,$(MODULES)),./$(m)/...) ./e2e/framework/... ./e2e/bench/... ./e2e/cmd/...
 	cd tools && GOWORK=off go test ./...
+	cd tools/monitoring && GOWORK=off go test ./...
 
 .PHONY: control-plane
 control-plane: ## Build the control plane that the e2e tests and the demo run on (once)
@@ -54,5 +55,5 @@ generate: ## Regenerate deep copies, OpenAPI and the client
 verify: ## Check generated code, module boundaries, standalone builds and lint
 	tools/verify-generated.sh
 	cd tools && GOWORK=off go run ./boundaries ..
-	tools/verify-modules.sh $(MODULES)
+	tools/verify-modules.sh $(MODULES) tools/monitoring
 	tools/lint.sh $(MODULES)

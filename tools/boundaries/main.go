@@ -35,7 +35,7 @@ var allowed = map[string][]string{
 }
 
 // outside are the modules that are deliberately not in go.work.
-var outside = []string{"e2e/controlplane", "tools"}
+var outside = []string{"e2e/controlplane", "tools", "tools/monitoring"}
 
 func main() {
 	root := "."

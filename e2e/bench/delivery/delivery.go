@@ -44,6 +44,7 @@ func works() []work {
 		{"restart", (*trial).restart},
 		{"sync", (*trial).sync},
 		{"change", (*trial).change},
+		{"stuck", (*trial).stuck},
 	}
 }
 

@@ -119,7 +119,7 @@ const (
 	repositoryName = "fleet"
 )
 
-// references makes the Cluster and the GitRepository.
+// references makes the Cluster, another one of the same target, and the GitRepository.
 func (t *trial) references(ctx context.Context, kube kubernetes.Interface, api versioned.Interface) error {
 	kubeconfig, err := os.ReadFile(t.stand.Target.AdminKubeconfig())
 	if err != nil {
@@ -129,15 +129,17 @@ func (t *trial) references(ctx context.Context, kube kubernetes.Interface, api v
 	if _, err := kube.CoreV1().Secrets(namespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	cluster := &corev1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: clusterName}, Spec: corev1alpha1.ClusterSpec{
-		Mode: corev1alpha1.ClusterModeAgentless,
-		Agentless: &corev1alpha1.AgentlessAccess{Auth: corev1alpha1.ClusterAuth{
-			Type:       corev1alpha1.ClusterAuthTypeKubeconfig,
-			Kubeconfig: &corev1alpha1.KubeconfigAuth{SecretRef: corev1alpha1.SecretKeyReference{Name: clusterName}},
-		}},
-	}}
-	if _, err := api.CoreV1alpha1().Clusters(namespace).Create(ctx, cluster, metav1.CreateOptions{}); err != nil {
-		return err
+	for _, name := range []string{clusterName, stuckName} {
+		cluster := &corev1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1alpha1.ClusterSpec{
+			Mode: corev1alpha1.ClusterModeAgentless,
+			Agentless: &corev1alpha1.AgentlessAccess{Auth: corev1alpha1.ClusterAuth{
+				Type:       corev1alpha1.ClusterAuthTypeKubeconfig,
+				Kubeconfig: &corev1alpha1.KubeconfigAuth{SecretRef: corev1alpha1.SecretKeyReference{Name: clusterName}},
+			}},
+		}}
+		if _, err := api.CoreV1alpha1().Clusters(namespace).Create(ctx, cluster, metav1.CreateOptions{}); err != nil {
+			return err
+		}
 	}
 	repository := &sourcev1alpha1.GitRepository{ObjectMeta: metav1.ObjectMeta{Name: repositoryName}, Spec: sourcev1alpha1.GitRepositorySpec{URL: t.git.RepositoryURL("fleet")}}
 	_, err = api.SourceV1alpha1().GitRepositories(namespace).Create(ctx, repository, metav1.CreateOptions{})

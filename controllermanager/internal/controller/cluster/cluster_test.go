@@ -240,7 +240,7 @@ func TestMetrics(t *testing.T) {
 		for _, family := range families {
 			for _, metric := range family.GetMetric() {
 				for _, label := range metric.GetLabel() {
-					w.Expect([]string{key.Namespace, key.Name}).To(ContainElement(label.GetValue()))
+					w.Expect(label.GetValue()).To(Equal(key.String()), label.GetName())
 				}
 				values[family.GetName()] += metric.GetGauge().GetValue()
 			}

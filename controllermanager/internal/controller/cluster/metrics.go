@@ -12,7 +12,7 @@ import (
 // The series of a cluster are made of its status when they are asked for: they go with it,
 // and with the shard.
 var (
-	labels = []string{"namespace", "name"}
+	labels = []string{"target_cluster"} // namespace/name
 	up     = prometheus.NewDesc("convoy_cluster_up",
 		"Whether a Cluster is Ready, as of its last probe.", labels, nil)
 	latency = prometheus.NewDesc("convoy_cluster_latency_seconds",
@@ -48,7 +48,7 @@ func (m collector) Collect(to chan<- prometheus.Metric) {
 			continue
 		}
 		gauge := func(desc *prometheus.Desc, value float64) {
-			to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, key.Namespace, key.Name)
+			to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, key.String())
 		}
 		gauge(up, number(meta.IsStatusConditionTrue(cluster.Status.Conditions, corev1alpha1.ConditionReady)))
 		gauge(open, number(m.c.config.Prober.Unreachable(key.Namespace, key.Name)))

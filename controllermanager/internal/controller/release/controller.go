@@ -139,6 +139,9 @@ func New(config Config) (*Controller, error) {
 	harness := config.Harness
 	harness.Name, harness.Reconciler = Name, c
 	c.Controller = base.New(harness)
+	if r := harness.Registerer; r != nil {
+		r.MustRegister(census{c})
+	}
 	if err := errors.Join(addIndexes(config.Releases), c.addHandlers()); err != nil {
 		return nil, fmt.Errorf("release controller: %w", err)
 	}

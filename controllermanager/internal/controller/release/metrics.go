@@ -18,7 +18,9 @@ type metrics struct {
 	lead    *prometheus.HistogramVec
 }
 
-const labelCluster = "cluster"
+// labelCluster names a cluster, as namespace/name of its Cluster. It is not called cluster: that
+// is what people who watch many clusters from one place call the one that is watched.
+const labelCluster = "target_cluster"
 
 // newMetrics makes the metrics; they are exposed nowhere when r is nil.
 func newMetrics(r prometheus.Registerer) *metrics {
