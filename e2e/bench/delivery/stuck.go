@@ -4,8 +4,11 @@ package delivery
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,7 +24,7 @@ type trap struct {
 	what   string
 	files  map[string]string
 	reason string // of the condition Ready or Applied, once it is stuck
-	fails  bool   // the Pod "hook" is to fail
+	fails  bool   // the Job "hook" is to fail
 }
 
 const stuckName = "stuck"
@@ -29,7 +32,8 @@ const stuckName = "stuck"
 // hooked is a chart with a hook.
 var hooked = map[string]string{
 	"Chart.yaml":          "apiVersion: v2\nname: stuck\nversion: 1.0.0\n",
-	"templates/hook.yaml": "apiVersion: v1\nkind: Pod\nmetadata: {name: hook, annotations: {helm.sh/hook: 'pre-install,pre-upgrade'}}\nspec: {restartPolicy: Never, containers: [{name: c, image: 'registry.example.com/hook:1'}]}\n",
+	"templates/map.yaml":  configMap(stuckName, "trapped"),
+	"templates/hook.yaml": "apiVersion: batch/v1\nkind: Job\nmetadata: {name: hook, annotations: {helm.sh/hook: 'pre-install,pre-upgrade'}}\nspec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: 'registry.example.com/hook:1'}]}}}\n",
 }
 
 var traps = []trap{
@@ -42,7 +46,7 @@ var traps = []trap{
 }
 
 // stuck measures how soon a Release that is stuck takes a new commit. That there is one, it
-// learns as it does without anybody's request: its GitRepository looks.
+// learns as it does without anybody's request.
 func (t *trial) stuck(ctx context.Context) error {
 	for _, trap := range traps {
 		var took, lead []float64
@@ -53,7 +57,7 @@ func (t *trial) stuck(ctx context.Context) error {
 			}
 			took, lead = append(took, whole), append(lead, seen)
 		}
-		t.figure("stuck, "+trap.what, "from the look at the source until the new commit is applied", "ms", took)
+		t.figure("stuck, "+trap.what, "from the commit until it is applied, with a look at the source each second", "ms", took)
 		t.figure("stuck, "+trap.what, "from seeing the new commit until it is applied", "ms", lead)
 	}
 	return nil
@@ -76,7 +80,7 @@ func (t *trial) free(ctx context.Context, trap trap, round int) (took, lead floa
 		return 0, 0, err
 	}
 	names := []string{stuckName}
-	whole, err := t.releases.until(ctx, names, has(commit), func() error { return t.releases.touch(ctx) })
+	whole, err := t.releases.until(ctx, names, has(commit), func() error { return nil })
 	if err != nil {
 		return 0, 0, err
 	}
@@ -84,9 +88,22 @@ func (t *trial) free(ctx context.Context, trap trap, round int) (took, lead floa
 	if err != nil {
 		return 0, 0, err
 	}
-	_, err = t.releases.gone(ctx, names, func() error { return t.releases.delete(ctx, stuckName) })
+	_, err = t.releases.gone(ctx, names, func() error { return errors.Join(t.letGo(ctx), t.releases.delete(ctx, stuckName)) })
 	return float64(whole.Milliseconds()), 1000 * (after["lead"] - before["lead"]), err
 }
+
+// letGo ends the deletion of what waits for its Pods to go: nothing in the target sees to that.
+func (t *trial) letGo(ctx context.Context) error {
+	for resource, name := range map[schema.GroupVersionResource]string{jobs: "hook", {Group: "apps", Version: "v1", Resource: "deployments"}: "ill"} {
+		_, err := t.target.Resource(resource).Namespace(namespace).Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+var jobs = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
 
 // getStuck commits the trap and makes a Release of it, on a Cluster of its own.
 func (t *trial) getStuck(ctx context.Context, trap trap, round int) error {
@@ -101,19 +118,24 @@ func (t *trial) getStuck(ctx context.Context, trap trap, round int) error {
 	_, err := t.releases.until(ctx, []string{stuckName}, isStuck(trap.reason, trap.fails), func() error {
 		release := release(stuckName)
 		release.Spec.ClusterRef.Name = stuckName
+		release.Spec.Sync.Interval = &metav1.Duration{Duration: time.Second}
 		_, err := t.releases.api.CoreV1alpha1().Releases(namespace).Create(ctx, release, metav1.CreateOptions{})
 		return err
 	})
 	if err != nil || !trap.fails {
 		return err
 	}
-	pods := t.target.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace(namespace)
 	_, err = t.releases.until(ctx, []string{stuckName}, isStuck(trap.reason, false), func() error {
-		_, err := pods.Patch(ctx, "hook", types.MergePatchType, []byte(`{"status":{"phase":"Failed"}}`), metav1.PatchOptions{}, "status")
+		_, err := t.target.Resource(jobs).Namespace(namespace).Patch(ctx, "hook", types.MergePatchType, []byte(failed), metav1.PatchOptions{}, "status")
 		return err
 	})
 	return err
 }
+
+// failed is the status of a Job that failed: nothing in the target runs it.
+const failed = `{"status":{"startTime":"2026-01-01T00:00:00Z","conditions":[
+  {"type":"FailureTarget","status":"True","reason":"BackoffLimitExceeded","lastTransitionTime":"2026-01-01T00:00:00Z"},
+  {"type":"Failed","status":"True","reason":"BackoffLimitExceeded","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`
 
 // isStuck says that a condition of the Release has the reason; or, while a hook is yet to fail,
 // that it is waited for.

@@ -174,11 +174,9 @@ func (c *Controller) updatePage(ctx context.Context, s *scope, n int, entries []
 			metav1.SetMetaDataAnnotation(&page.ObjectMeta, annotationRequest, mark)
 		}
 	}
-	// A single page is written in any case: whoever wants it written has a reason.
-	if wanted := s.pages[n].DeepCopy(); len(s.pages) > 1 {
-		if change(wanted); equality.Semantic.DeepEqual(wanted, s.pages[n]) {
-			return nil
-		}
+	wanted := s.pages[n].DeepCopy()
+	if change(wanted); equality.Semantic.DeepEqual(wanted, s.pages[n]) {
+		return nil
 	}
 	written, err := c.rewritePage(ctx, s, s.pages[n], change)
 	if err != nil {
