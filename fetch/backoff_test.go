@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +17,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
 	"kumodo.io/convoy/fetch"
 )
 
@@ -116,6 +119,54 @@ func TestHostSaysHowLongItIsLeftAlone(t *testing.T) {
 			r.clock.Step(time.Second)
 			_, _, err = r.Resolve(t.Context(), h.want("b", "", time.Hour))
 			g.Expect(err).NotTo(HaveOccurred())
+		})
+	}
+}
+
+// TestBusyGitServerIsLeftAloneByAllReleases has a server that is asked too often while many
+// Releases of one repository look at it, or fetch from it.
+func TestBusyGitServerIsLeftAloneByAllReleases(t *testing.T) {
+	for _, request := range []string{"info/refs", "git-upload-pack"} {
+		t.Run(request, func(t *testing.T) {
+			const releases = 20
+			g := NewWithT(t)
+			want, recorder, _ := repository(t, releases)
+			server := want(0).Source.(*sourcev1alpha1.GitRepository).Spec.URL
+			var busy atomic.Bool
+			busy.Store(true)
+			front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if busy.Load() && strings.HasSuffix(r.URL.Path, request) {
+					w.Header().Set("Retry-After", "60")
+					recorder.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) })).ServeHTTP(w, r)
+					return
+				}
+				to, err := url.Parse(server)
+				g.Expect(err).NotTo(HaveOccurred())
+				httputil.NewSingleHostReverseProxy(&url.URL{Scheme: to.Scheme, Host: to.Host}).ServeHTTP(w, r)
+			}))
+			t.Cleanup(front.Close)
+			r := newRig(t, fetch.Options{})
+			all := func() (errs []error) {
+				for i := range releases {
+					w := want(i)
+					w.Source.(*sourcev1alpha1.GitRepository).Spec.URL = front.URL + "/app.git"
+					w.MaxAge = time.Hour
+					_, err := r.get(t, w)
+					errs = append(errs, err)
+				}
+				return errs
+			}
+			for range 11 { // five seconds apart
+				for _, err := range all() {
+					g.Expect(errors.Is(err, fetch.ErrUnreachable)).To(BeTrue(), "%v", err)
+				}
+				r.clock.Step(5 * time.Second)
+			}
+			g.Expect(recorder.Count(request)).To(Equal(1), "within the minute that it asks for")
+			busy.Store(false)
+			r.clock.Step(5 * time.Second)
+			g.Expect(all()).To(HaveEach(BeNil()))
+			g.Expect(recorder.Count("git-upload-pack")).To(Equal(1 + strings.Count(request, "upload-pack")))
 		})
 	}
 }

@@ -37,7 +37,7 @@ func TestGitBombs(t *testing.T) {
 			before := allocated()
 			_, err := r.get(t, want)
 			g.Expect(errors.Is(err, fetch.ErrLimit)).To(BeTrue(), "%v", err)
-			g.Expect(err.Error()).To(And(ContainSubstring("67108864 bytes when unpacked"), ContainSubstring("Take what is not deployed out of the source")))
+			g.Expect(err.Error()).To(And(ContainSubstring("67108864 bytes when unpacked"), ContainSubstring("Take what is not deployed out of the source"), ContainSubstring("raise --artifact-max-bytes")))
 			g.Expect(allocated()-before).To(BeNumerically("<", 96*mib), "all that was ever allocated")
 			r.clock.Step(30 * time.Second)
 			_, err = r.get(t, want)
@@ -70,10 +70,47 @@ func TestArchivesThatGrow(t *testing.T) {
 			g := NewWithT(t)
 			_, err := newRig(t, fetch.Options{}).get(t, tc.want)
 			g.Expect(errors.Is(err, fetch.ErrLimit)).To(BeTrue(), "%v", err)
-			g.Expect(err.Error()).To(ContainSubstring("%sthe archive has %d bytes and grows to more than 100 times as many", tc.told, len(archive)))
+			g.Expect(err.Error()).To(And(ContainSubstring("%sthe archive has %d bytes and grows to more than 100 times as many", tc.told, len(archive)), ContainSubstring("raise --artifact-max-ratio")))
 			_, err = newRig(t, fetch.Options{Limits: fetch.Limits{Ratio: 2000}}).get(t, tc.want)
 			g.Expect(err).NotTo(HaveOccurred())
 		})
+	}
+}
+
+// TestLimitsAreNamedWithTheirFlags: who runs convoy learns what to raise.
+func TestLimitsAreNamedWithTheirFlags(t *testing.T) {
+	files := map[string]string{"Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n", "a": strings.Repeat("a", 3000), "b": strings.Repeat("b", 3000)}
+	root := t.TempDir()
+	testsource.NewGitRepository(t, root, "app.git").Commit(files)
+	git, _ := testsource.ServeGit(t, root, false)
+	charted := map[string]string{}
+	for name, content := range files {
+		charted["web/"+name] = content
+	}
+	archive := testsource.TarGz(t, charted)
+	repository := serveHelm(t, map[string][]byte{"index.yaml": []byte("entries:\n  web:\n  - {version: 1.0.0, urls: [web.tgz], digest: " + testsource.SHA256(archive) + "}\n"), "web.tgz": archive})
+	registry := testsource.ServeOCI(t, false)
+	registry.Push("web", []testsource.Layer{{MediaType: contentLayer, Content: archive}}, "1.0.0")
+	for kind, want := range map[string]fetch.Want{
+		"git": gitWant(git.URL+"/app.git", "", corev1alpha1.GitSource{}), "helm": helmWant(repository.URL+"/charts", "", "web", "1.0.0"),
+		"oci": ociWant("oci://"+registry.Host(), "", artifactRef("web", corev1alpha1.OCIRef{Tag: "1.0.0"})),
+	} {
+		for _, tc := range []struct {
+			limits   fetch.Limits
+			wantText string
+		}{
+			{fetch.Limits{DownloadBytes: 100}, "raise --artifact-max-download-bytes"},
+			{fetch.Limits{ContentBytes: 4000}, "raise --artifact-max-bytes"},
+			{fetch.Limits{FileBytes: 1000}, "raise --artifact-max-file-bytes"},
+			{fetch.Limits{Files: 2}, "raise --artifact-max-files"},
+		} {
+			t.Run(kind+"/"+tc.wantText, func(t *testing.T) {
+				g := NewWithT(t)
+				_, err := newRig(t, fetch.Options{Limits: tc.limits}).get(t, want)
+				g.Expect(errors.Is(err, fetch.ErrLimit)).To(BeTrue(), "%v", err)
+				g.Expect(err.Error()).To(HaveSuffix(tc.wantText))
+			})
+		}
 	}
 }
 

@@ -97,10 +97,14 @@ func TestRegistryOfADependency(t *testing.T) {
 
 func TestReadChart(t *testing.T) {
 	chart := testsource.Chart(t, "db", "1.2.0")
+	two, ten := testsource.Chart(t, "builds", "1.2.0+up1.0.2"), testsource.Chart(t, "builds", "1.2.0+up1.0.10")
 	h := serveHelm(t, map[string][]byte{
-		"index.yaml": []byte(fmt.Sprintf("entries:\n  db:\n  - {version: 1.2.0, urls: [db.tgz], digest: %s}\n", testsource.SHA256(chart))), "db.tgz": chart,
+		"index.yaml": []byte(fmt.Sprintf("entries:\n  db:\n  - {version: 1.2.0, urls: [db.tgz], digest: %s}\n  builds:\n  - {version: 1.2.0+up1.0.2, urls: [2.tgz]}\n  - {version: 1.2.0+up1.0.10, urls: [10.tgz]}\n", testsource.SHA256(chart))),
+		"db.tgz":     chart, "2.tgz": two, "10.tgz": ten,
 	})
 	registry := testsource.ServeOCI(t, false)
+	registry.Push("charts/builds", []testsource.Layer{{MediaType: chartLayer, Content: two}}, "1.2.0_up1.0.2")
+	registry.Push("charts/builds", []testsource.Layer{{MediaType: chartLayer, Content: ten}}, "1.2.0_up1.0.10")
 	registry.Push("charts/db", []testsource.Layer{{MediaType: chartLayer, Content: chart}}, "1.2.0")
 	inOCI := ociRegistry("o", "oci://"+registry.Host())
 	inOCI.Spec.Insecure = true
@@ -116,6 +120,11 @@ func TestReadChart(t *testing.T) {
 				g.Expect(read(a, "Chart.yaml")).To(ContainSubstring("name: db"))
 			}
 			g.Expect(r.Stats().Fetches).To(Equal(int64(1)))
+			for version, want := range map[string]string{"1.2.0+up1.0.2": "1.2.0+up1.0.2@", "~1.2.0": "1.2.0+up1.0.10@"} {
+				a, err := fetch.ReadChart(t.Context(), r, "team", registries, fetch.Dependency{Repository: repository, Name: "builds", Version: version}, time.Hour)
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(a.Revision).To(HavePrefix(want), "of %s", version)
+			}
 			_, err := fetch.ReadChart(t.Context(), r, "team", registries, fetch.Dependency{Repository: repository, Name: "db", Version: "^2"}, time.Hour)
 			g.Expect(errors.Is(err, fetch.ErrNotFound)).To(BeTrue(), "%v", err)
 		})

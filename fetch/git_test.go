@@ -186,6 +186,10 @@ func TestGitDigestOfASubtreeChangesWithItOnly(t *testing.T) {
 	g.Expect(b2.Digest).NotTo(Equal(b1.Digest))
 	g.Expect(a2.RootDigest).NotTo(Equal(a1.RootDigest))
 	g.Expect(recorder.Count("git-upload-pack")).To(Equal(2), "one fetch per commit")
+	repo.Commit(nil)
+	a3, b3 := at("a"), at("b")
+	g.Expect(a3.Revision).NotTo(Equal(a2.Revision))
+	g.Expect([]string{a3.Digest, b3.Digest, a3.RootDigest}).To(Equal([]string{a2.Digest, b2.Digest, a2.RootDigest}), "a commit of nothing changes nothing")
 }
 
 func TestGitAuthentication(t *testing.T) {

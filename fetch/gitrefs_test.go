@@ -37,6 +37,15 @@ func TestGitTagThatPointsToNoCommit(t *testing.T) {
 			want := gitWant(server.URL+"/app.git", "", corev1alpha1.GitSource{Ref: corev1alpha1.GitRef{Semver: ">=1.0.0 <2.0.0"}})
 			want.MaxAge = 5 * time.Minute
 
+			var logs bytes.Buffer
+			var mu sync.Mutex
+			_, _, err := r.Resolve(klog.NewContext(t.Context(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(lockedWriter{&mu, &logs})))), want)
+			g.Expect(err).NotTo(HaveOccurred())
+			mu.Lock()
+			for tag, kind := range map[string]string{"v1.3.0": "blob", "v1.4.0": "tree"} {
+				g.Expect(logs.String()).To(ContainSubstring(`Skipping a tag that does not point to a commit" url="%s" tag="%s" kind="%s"`, server.URL+"/app.git", tag, kind))
+			}
+			mu.Unlock()
 			a, err := r.get(t, want)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(a.Revision).To(Equal("v1.2.0@sha1:"+commit), "what is no commit is passed over")

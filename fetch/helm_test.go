@@ -122,6 +122,7 @@ entries:
 	}
 	t.Run("the plus is encoded", func(t *testing.T) {
 		g := NewWithT(t)
+		g.Expect(h.Requests("up.2.tgz")).NotTo(BeEmpty())
 		for _, request := range h.Requests("up.2.tgz") {
 			g.Expect(request.RequestURI).To(HaveSuffix("web-1.1.0%2Bup.2.tgz"))
 		}
@@ -132,6 +133,35 @@ entries:
 		result, err := r.Check(t.Context(), "team", helmWant(h.URL+"/charts/", "", "", "").Source)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(result).To(Equal(fetch.CheckResult{Charts: 1, SkippedEntries: 1, IndexDigest: "sha256:" + testsource.SHA256([]byte(index))}))
+	})
+}
+
+// TestHelmBuildsInAnIndex has versions that differ in their builds only, listed in an order
+// that means nothing.
+func TestHelmBuildsInAnIndex(t *testing.T) {
+	two, ten := testsource.Chart(t, "web", "109.0.1+up1.0.2"), testsource.Chart(t, "web", "109.0.1+up1.0.10")
+	h := serveHelm(t, map[string][]byte{"web-109.0.1+up1.0.2.tgz": two, "a+b/web-109.0.1+up1.0.10.tgz": ten})
+	h.set("index.yaml", []byte(fmt.Sprintf(`entries:
+  web:
+  - {version: 109.0.0+up1.0.0, urls: [gone.tgz]}
+  - {version: 109.0.1+up1.0.10, urls: ["%s/charts/a+b/web-109.0.1%%2Bup1.0.10.tgz"]}
+  - {version: 109.0.1+up1.0.2, urls: ["web-109.0.1+up1.0.2.tgz"]}
+`, h.URL)))
+	for given, want := range map[string]string{
+		"109.0.1+up1.0.2": "109.0.1+up1.0.2@sha256:" + testsource.SHA256(two), "109.0.1_up1.0.2": "109.0.1+up1.0.2@sha256:" + testsource.SHA256(two),
+		"109.0.1": "109.0.1+up1.0.10@sha256:" + testsource.SHA256(ten), "~109.0": "109.0.1+up1.0.10@sha256:" + testsource.SHA256(ten),
+	} {
+		t.Run(given, func(t *testing.T) {
+			g := NewWithT(t)
+			h.Reset()
+			g.Expect(newRig(t, fetch.Options{}).get(t, helmWant(h.URL+"/charts", "", "web", given))).To(HaveField("Revision", want))
+			g.Expect(h.Requests(".tgz")).To(HaveLen(1))
+			g.Expect(h.Requests(".tgz")[0].RequestURI).To(And(ContainSubstring("109.0.1%2Bup1.0."), Not(ContainSubstring("+"))))
+		})
+	}
+	t.Run("none", func(t *testing.T) {
+		_, err := newRig(t, fetch.Options{}).get(t, helmWant(h.URL+"/charts", "", "web", "109.0.1+up2"))
+		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("of 3, the nearest are 109.0.1+up1.0.10, 109.0.1+up1.0.2, 109.0.0+up1.0.0")))
 	})
 }
 
@@ -336,6 +366,74 @@ func TestHelmCredentials(t *testing.T) {
 				g.Expect(err.Error()).NotTo(ContainSubstring("canary"))
 			}
 		})
+	}
+}
+
+// TestHelmCredentialsStayWithTLS has an index with TLS that names archives of the same host
+// without it.
+func TestHelmCredentialsStayWithTLS(t *testing.T) {
+	chart := func(name string) []byte { return testsource.Chart(t, name, "1.0.0") }
+	plain := serveHelm(t, map[string][]byte{"d.tgz": chart("plain"), "e.tgz": chart("redirect")})
+	home := serveHelm(t, nil)
+	home.files = map[string][]byte{"index.yaml": []byte(fmt.Sprintf("entries:\n  plain:\n  - {version: 1.0.0, urls: [%[1]s/charts/d.tgz], digest: %[2]s}\n  redirect:\n  - {version: 1.0.0, urls: [/moved], digest: %[3]s}\n",
+		plain.URL, testsource.SHA256(chart("plain")), testsource.SHA256(chart("redirect"))))}
+	home.Allow(testsource.BasicAuth("u", "canary"), "")
+	secured := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/moved" {
+			http.Redirect(w, r, plain.URL+"/charts/e.tgz?token=canary", http.StatusFound)
+			return
+		}
+		home.Config.Handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(secured.Close)
+	all := secrets{"s": {"username": "u", "password": "canary", "ca.crt": string(testsource.Certificate(secured))}}
+	for _, pass := range []bool{false, true} {
+		t.Run(fmt.Sprintf("passCredentials %v", pass), func(t *testing.T) {
+			g := NewWithT(t)
+			plain.Reset()
+			get := func(chart string) error {
+				want := helmWant(secured.URL+"/charts", "s", chart, "1.0.0")
+				want.Source.(*sourcev1alpha1.HelmRegistry).Spec.PassCredentials = pass
+				_, err := newRig(t, fetch.Options{Secrets: all}).get(t, want)
+				return err
+			}
+			g.Expect(get("plain")).To(Succeed())
+			g.Expect(plain.Requests("d.tgz")).To(ConsistOf(HaveField("Header", Not(HaveKey("Authorization")))))
+			err := get("redirect")
+			g.Expect(errors.Is(err, fetch.ErrUnreachable)).To(BeTrue(), "%v", err)
+			g.Expect(err.Error()).To(And(HaveSuffix("the server redirects from https to http"), Not(ContainSubstring("canary"))))
+			g.Expect(plain.Count("e.tgz")).To(BeZero())
+		})
+	}
+}
+
+// TestHelmRedirectsHideTheirTokens sends clients to addresses with a token in them, where
+// nothing comes of it.
+func TestHelmRedirectsHideTheirTokens(t *testing.T) {
+	gone := testsource.ServePages(t, nil)
+	gone.Close()
+	failing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, "no: "+r.URL.String(), http.StatusBadGateway)
+	}))
+	t.Cleanup(failing.Close)
+	for name, to := range map[string]string{
+		"nobody": gone.URL + "/x?token=canary-token", "no host": "https://nobody.invalid/x?token=canary-token", "a failure": failing.URL + "/x?token=canary-token",
+		"a user": strings.Replace(gone.URL, "://", "://u:canary-token@", 1), "no header": failing.URL + "/x?token=canary-token\x7f", "no address": "http://a b/?token=canary-token",
+	} {
+		moved := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", to)
+			w.WriteHeader(http.StatusFound)
+		}))
+		t.Cleanup(moved.Close)
+		chart := serveHelm(t, map[string][]byte{"index.yaml": []byte("entries:\n  web:\n  - {version: 1.0.0, urls: [\"" + moved.URL + "/web.tgz?sig=canary-signature\"]}\n")})
+		for what, url := range map[string]string{"index": moved.URL, "archive": chart.URL + "/charts"} {
+			t.Run(what+" at "+name, func(t *testing.T) {
+				g := NewWithT(t)
+				_, err := newRig(t, fetch.Options{}).get(t, helmWant(url, "", "web", "1.0.0"))
+				g.Expect(errors.Is(err, fetch.ErrUnreachable)).To(BeTrue(), "%v", err)
+				g.Expect(err.Error()).NotTo(ContainSubstring("canary"))
+			})
+		}
 	}
 }
 

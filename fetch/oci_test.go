@@ -160,7 +160,10 @@ func TestOCILayers(t *testing.T) {
 		{name: "provenance last", given: []testsource.Layer{chart, provenance}, helm: true, want: "name: web"},
 		{name: "unknown third layer", given: []testsource.Layer{unknown, chart, provenance}, helm: true, want: "name: web"},
 		{name: "two charts", given: []testsource.Layer{chart, chart2}, helm: true, wantErr: fetch.ErrContent, wantText: chartLayer + ", " + chartLayer},
+		{name: "two charts and provenance", given: []testsource.Layer{chart, provenance, chart2}, helm: true, wantErr: fetch.ErrContent, wantText: "[" + chartLayer + ", " + provenanceLayer + ", " + chartLayer + "]"},
 		{name: "nothing of use", given: []testsource.Layer{unknown}, helm: true, wantErr: fetch.ErrContent, wantText: "application/x-unknown"},
+		{name: "provenance alone", given: []testsource.Layer{provenance, unknown}, helm: true, wantErr: fetch.ErrContent, wantText: "the artifact has 0; its layers are [" + provenanceLayer + ", application/x-unknown]"},
+		{name: "no layers", helm: true, wantErr: fetch.ErrContent, wantText: "the artifact has 0; its layers are []"},
 		{name: "no chart in the chart's layer", given: []testsource.Layer{bad}, helm: true, wantErr: fetch.ErrContent, wantText: "no Chart.yaml"},
 		{name: "archive", given: []testsource.Layer{content}, want: "name: flat"},
 		{name: "selected", given: []testsource.Layer{content, chart}, selector: contentLayer, want: "name: flat"},
@@ -179,7 +182,11 @@ func TestOCILayers(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			repository := fmt.Sprintf("layers%d/web", i)
-			registry.Push(repository, tc.given, "1.0.0")
+			push := registry.Push
+			if tc.helm {
+				push = registry.PushChart
+			}
+			push(repository, tc.given, "1.0.0")
 			source := artifactRef(repository, corev1alpha1.OCIRef{Tag: "1.0.0"})
 			if tc.selector != "" {
 				source.LayerSelector = &corev1alpha1.LayerSelector{MediaType: tc.selector}
@@ -201,90 +208,6 @@ func TestOCILayers(t *testing.T) {
 			}
 		})
 	}
-}
-
-func insecureHelm(url, chart, version string) fetch.Want {
-	want := helmWant(url, "", chart, version)
-	want.Source.(*sourcev1alpha1.HelmRegistry).Spec.Insecure = true
-	return want
-}
-
-func TestHelmInARegistry(t *testing.T) {
-	registry := testsource.ServeOCI(t, false)
-	digests := map[string]string{}
-	for _, tag := range []string{"109.0.0_up1.0.0", "109.0.1_up1.0.2", "109.0.1_up1.0.10", "110.0.0-rc.1", "latest"} {
-		digests[tag] = registry.Push("charts/web", []testsource.Layer{{MediaType: chartLayer, Content: testsource.Chart(t, "web", strings.ReplaceAll(tag, "_", "+"))}}, tag)
-	}
-	for _, tc := range []struct {
-		name, given string
-		want        string
-		wantErr     error
-	}{
-		{name: "build", given: "109.0.1+up1.0.2", want: "109.0.1+up1.0.2@" + digests["109.0.1_up1.0.2"]},
-		{name: "build as the tag has it", given: "109.0.1_up1.0.2", want: "109.0.1+up1.0.2@" + digests["109.0.1_up1.0.2"]},
-		{name: "newest build", given: "109.0.1", want: "109.0.1+up1.0.10@" + digests["109.0.1_up1.0.10"]},
-		{name: "range", given: "~109.0", want: "109.0.1+up1.0.10@" + digests["109.0.1_up1.0.10"]},
-		{name: "newest", want: "109.0.1+up1.0.10@" + digests["109.0.1_up1.0.10"]},
-		{name: "pre-release", given: "110.0.0-rc.1", want: "110.0.0-rc.1@" + digests["110.0.0-rc.1"]},
-		{name: "missing", given: "111.0.0", wantErr: fetch.ErrNotFound},
-		{name: "tag that is no version", given: "latest", wantErr: fetch.ErrInvalid},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			g := NewWithT(t)
-			a, err := newRig(t, fetch.Options{}).get(t, insecureHelm("oci://"+registry.Host()+"/charts", "web", tc.given))
-			if tc.wantErr != nil {
-				g.Expect(errors.Is(err, tc.wantErr)).To(BeTrue(), "%v", err)
-				return
-			}
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(a.Revision).To(Equal(tc.want))
-			g.Expect(read(a, "Chart.yaml")).To(ContainSubstring("name: web"))
-		})
-	}
-}
-
-// TestHelmInARegistryUnderAnotherName tags a chart as what it is not.
-func TestHelmInARegistryUnderAnotherName(t *testing.T) {
-	registry := testsource.ServeOCI(t, false)
-	push := func(repository, name, version string, tags ...string) string {
-		return registry.Push(repository, []testsource.Layer{{MediaType: chartLayer, Content: testsource.Chart(t, name, version)}}, tags...)
-	}
-	right := push("charts/web", "web", "v1.2.3+up.1", "1.2.3_up.1", "v1.2.3_up.1", "1.2.3", "1.2.3_up.2", "2.0.0")
-	push("charts/other", "web", "1.0.0", "1.0.0")
-	for _, tc := range []struct {
-		name, chart, version, pin string
-		wantText                  string
-	}{
-		{name: "v is left out, the plus is an underscore", chart: "web", version: "1.2.3_up.1"},
-		{name: "the same", chart: "web", version: "v1.2.3+up.1"},
-		{name: "no build in the tag", chart: "web", version: "1.2.3"},
-		{name: "pinned to a digest", chart: "web", pin: right},
-		{name: "another build", chart: "web", version: "1.2.3+up.2", wantText: `published as the chart "web" of the version "1.2.3+up.2", the layer sha256:`},
-		{name: "another version", chart: "web", version: "2.0.0", wantText: `holds the chart "web" of the version "v1.2.3+up.1"`},
-		{name: "pinned to a version with another's digest", chart: "web", pin: "3.0.0@" + right, wantText: `"3.0.0"`},
-		{name: "another name", chart: "other", version: "1.0.0", wantText: `published as the chart "other" of the version "1.0.0"`},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			g := NewWithT(t)
-			r := newRig(t, fetch.Options{})
-			// That the same content is held for what it is must not make it right for others.
-			_, err := r.get(t, insecureHelm("oci://"+registry.Host()+"/charts", "web", "v1.2.3+up.1"))
-			g.Expect(err).NotTo(HaveOccurred())
-			want := insecureHelm("oci://"+registry.Host()+"/charts", tc.chart, tc.version)
-			want.Revision = tc.pin
-			_, err = r.get(t, want)
-			if tc.wantText == "" {
-				g.Expect(err).NotTo(HaveOccurred())
-				return
-			}
-			g.Expect(errors.Is(err, fetch.ErrContent)).To(BeTrue(), "%v", err)
-			g.Expect(err.Error()).To(ContainSubstring(tc.wantText))
-		})
-	}
-	t.Run("as an artifact it may be tagged and stored as anything", func(t *testing.T) {
-		_, err := newRig(t, fetch.Options{}).get(t, ociWant("oci://"+registry.Host()+"/charts", "", artifactRef("web", corev1alpha1.OCIRef{Tag: "2.0.0"})))
-		NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	})
 }
 
 func TestOCIAuthentication(t *testing.T) {
@@ -397,6 +320,40 @@ func TestOCIWrongAddresses(t *testing.T) {
 			g.Expect(errors.Is(err, tc.want)).To(BeTrue(), "%v", err)
 			g.Expect(err.Error()).To(ContainSubstring(tc.wantText))
 			g.Expect(err.Error()).NotTo(ContainSubstring("canary"))
+		})
+	}
+}
+
+// TestOCIContentThatWasCut has a registry send something else than the layer that the
+// manifest names, which still is an archive.
+func TestOCIContentThatWasCut(t *testing.T) {
+	whole := testsource.TarGz(t, map[string]string{"a.yaml": "a", "b.yaml": "b"})
+	part := testsource.TarGz(t, map[string]string{"a.yaml": "a"})
+	for name, sent := range map[string][]byte{
+		"a part": part, "a part of the same size": append(part, make([]byte, len(whole)-len(part))...), "cut off": whole[:len(whole)-1], "more": append(whole, 0),
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			registry := testsource.ServeOCI(t, false)
+			registry.Push("app", []testsource.Layer{{MediaType: contentLayer, Content: whole}}, "latest")
+			digest := "sha256:" + testsource.SHA256(whole)
+			inner := registry.Config.Handler
+			for _, h := range []http.Handler{
+				serving("/blobs/"+digest, "application/octet-stream", digest, sent, inner),
+				http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if !strings.HasSuffix(r.URL.Path, "/blobs/"+digest) {
+						inner.ServeHTTP(w, r)
+						return
+					}
+					w.(http.Flusher).Flush() // so that nobody is told how long it is
+					_, _ = w.Write(sent)
+				}),
+			} {
+				registry.Config.Handler = h
+				a, err := newRig(t, fetch.Options{}).get(t, ociWant("oci://"+registry.Host(), "", artifactRef("app", corev1alpha1.OCIRef{})))
+				g.Expect(a).To(BeNil())
+				g.Expect(err).To(HaveOccurred())
+			}
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -72,6 +73,41 @@ func helmInstall(t testing.TB, dir string, spec corev1alpha1.HelmRender) (*helmr
 		return nil, err
 	}
 	return install.Run(chart, given)
+}
+
+// TestKubeVersionsAreJudgedAsByHelm compares, for versions as vendors name them, which charts
+// are for a cluster.
+func TestKubeVersionsAreJudgedAsByHelm(t *testing.T) {
+	refused, accepted := 0, 0
+	for _, version := range []string{"v1.32.3-vke.8", "v1.31.4+k3s1", "v1.29.3-eks-adc7111", "v1.30.0-rc.1", "v1.26.0", "v1.27.3-gke.100"} {
+		for _, constraint := range []string{">=1.26", ">=1.26-0", ">=1.26.0", "^1.32", "~1.32.3", ">=1.32.3", ">1.32.2-0", "<1.32.3", "<1.32.3-0", "<1.33", ">=1.33", "1.32.x", "1.26 - 1.30", "=1.26.0", ">=1.19.0-0 <1.30.0-0", "*"} {
+			t.Run(version+" for "+constraint, func(t *testing.T) {
+				g := NewWithT(t)
+				files := map[string]string{
+					"Chart.yaml": chartYAML + "kubeVersion: " + strconv.Quote(constraint) + "\n", "templates/a.yaml": configMap("a", "data: {v: {{ .Capabilities.KubeVersion.Version }}, s: {{ .Capabilities.KubeVersion }}}"),
+				}
+				dir := t.TempDir()
+				for name, text := range files {
+					g.Expect(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755)).To(Succeed())
+					g.Expect(os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)).To(Succeed())
+				}
+				theirs, theirErr := helmInstall(t, dir, corev1alpha1.HelmRender{KubeVersion: version})
+				in := input(t, "", files)
+				in.Cluster = &cluster{version: version}
+				if theirErr != nil {
+					refused++
+					err := failed(t, in)
+					g.Expect(err.Error()).To(And(ContainSubstring("needs Kubernetes "+constraint+", the target cluster has "+version), ContainSubstring("render.helm.kubeVersion")))
+					return
+				}
+				accepted++
+				g.Expect(rendered(t, in).Objects[0].Object.Object["data"]).To(Equal(map[string]any{"v": version, "s": version}), "what the cluster calls itself")
+				told := input(t, "render: {helm: {kubeVersion: "+version+"}}", files)
+				g.Expect(rendered(t, told).Objects[0].Object.Object["data"]).To(Equal(decodeAll(t, theirs.Manifest)[0]["data"]))
+			})
+		}
+	}
+	NewWithT(t).Expect(min(refused, accepted)).To(BeNumerically(">", 20))
 }
 
 func helmValues(t testing.TB, dir string, spec corev1alpha1.HelmRender) (map[string]any, error) {

@@ -3,12 +3,18 @@
 package render_test
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"log"
+	"os"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/render"
@@ -159,6 +165,104 @@ data:
 		}), test.name)
 	}
 	g.Expect(digests).To(HaveLen(1))
+}
+
+// TestNumbersAndBooleansInAnnotations: an annotation is a string, whatever it looks like, or
+// it is refused.
+func TestNumbersAndBooleansInAnnotations(t *testing.T) {
+	const yamlValues = `{build: 20161216, id: 9007199254740993, huge: 18446744073709551615, ver: "1.10", sw: "yes", oct: "0755"}`
+	const jsonValues = `{"build": 20161216, "id": 9007199254740993, "huge": 18446744073709551615, "ver": "1.10", "sw": "yes", "oct": "0755"}`
+	written := map[string]string{"build": "20161216", "id": "9007199254740993", "huge": "18446744073709551615", "ver": "1.10", "sw": "yes", "oct": "0755"}
+	// What stands in the manifest without quotes is what YAML takes it for.
+	kinds := map[string]string{"build": "a number", "id": "a number", "huge": "a number", "ver": "a number", "sw": "a boolean", "oct": "a number"}
+	for _, form := range []struct {
+		name, template string
+		refused        func(key string) bool
+	}{
+		{"quoted", "{{ .Values.KEY | quote }}", func(string) bool { return false }},
+		{"plain", "{{ .Values.KEY }}", func(string) bool { return true }},
+		{"as YAML", "{{ .Values.KEY | toYaml }}", func(key string) bool { return kinds[key] == "a number" && key != "ver" && key != "oct" }},
+	} {
+		for key, want := range written {
+			t.Run(form.name+"/"+key, func(t *testing.T) {
+				g := NewWithT(t)
+				digests := map[string]bool{}
+				for way, spec := range map[string]string{
+					"file": "render: {helm: {valuesFiles: [v.yaml]}}", "secret": "render: {helm: {valuesFrom: [{kind: Secret, name: s}]}}", "inline": "render: {helm: {values: {}}}",
+				} {
+					in := input(t, spec, map[string]string{"Chart.yaml": chartYAML, "v.yaml": yamlValues,
+						"templates/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  annotations:\n    " + key + ": " + strings.ReplaceAll(form.template, "KEY", key) + "\n"})
+					in.References = secrets{"s": {"values.yaml": []byte(yamlValues)}}
+					if way == "inline" {
+						in.Release.Spec.Render.Helm.Values = raw(jsonValues)
+					}
+					if form.refused(key) {
+						err := failed(t, in)
+						said := fmt.Sprintf("the annotation %q is not a string but %s; quote it", key, kinds[key])
+						if key == "huge" {
+							said = "metadata.annotations.huge: the number does not fit into 64 bits"
+						}
+						g.Expect(err.Error()).To(Equal("ConfigMap a: "+said+" (web/templates/a.yaml)"), way)
+						g.Expect(err.Reason).To(Equal(corev1alpha1.ReasonInvalidObjects))
+						continue
+					}
+					result := rendered(t, in)
+					g.Expect(result.Objects[0].Object.GetAnnotations()).To(Equal(map[string]string{key: want}), way)
+					digests[result.Digest] = true
+				}
+				g.Expect(len(digests)).To(BeNumerically("<=", 1))
+			})
+		}
+	}
+}
+
+// TestNullRemovesDefaultsOfSubcharts: null stands for "not there" in whatever way values come,
+// however deep the chart lies.
+func TestNullRemovesDefaultsOfSubcharts(t *testing.T) {
+	child := map[string]string{
+		"Chart.yaml": "apiVersion: v2\nname: child\nversion: 1.0.0\n", "values.yaml": "probe: {httpGet: {path: /}, period: 5}\nlimits: {cpu: 1}\n",
+		"templates/a.yaml": configMap("a", `data: {all: {{ omit .Values "global" | toJson | quote }}}`),
+	}
+	dependsOn := func(name, on, values string) map[string]string {
+		return map[string]string{"Chart.yaml": "apiVersion: v2\nname: " + name + "\nversion: 1.0.0\ndependencies: [{version: 1.0.0, name: " + on + "}]\n", "values.yaml": values}
+	}
+	parent := with(dependsOn("web", "child", "child: {probe: {httpGet: null, tcpSocket: {port: 1}}}"), below("charts/child", child))
+	for _, tc := range []struct {
+		name   string
+		files  map[string]string
+		values string
+	}{
+		{"of a child", parent, "{child: {limits: null, list: [null, 1]}}"},
+		{"of a child, all by the Release", with(dependsOn("web", "child", ""), below("charts/child", child)), "{child: {probe: {httpGet: null, tcpSocket: {port: 1}}, limits: null, list: [null, 1]}}"},
+		{"of a child under an alias", with(dependsOn("web", "child, alias: other", "other: {probe: {httpGet: null, tcpSocket: {port: 1}}}"), below("charts/child", child)), "{other: {limits: null, list: [null, 1]}}"},
+		{"of a grandchild", with(dependsOn("top", "web", "web: {child: {limits: null}}"), below("charts/web", parent)), "{web: {child: {list: [null, 1]}}}"},
+		{"of a grandchild under aliases", with(dependsOn("top", "web, alias: w", ""), below("charts/web", with(dependsOn("web", "child, alias: c", "c: {probe: {tcpSocket: {port: 1}}}"), below("charts/child", child)))),
+			"{w: {c: {probe: {httpGet: null}, limits: null, list: [null, 1]}}}"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := NewWithT(t)
+			var noise bytes.Buffer
+			log.SetOutput(&noise)
+			t.Cleanup(func() { log.SetOutput(os.Stderr) })
+			asJSON, err := yaml.YAMLToJSON([]byte(tc.values))
+			g.Expect(err).NotTo(HaveOccurred())
+			for way, spec := range map[string]string{
+				"file": "render: {helm: {valuesFiles: [v.yaml]}}", "secret": "render: {helm: {valuesFrom: [{kind: Secret, name: s}]}}", "inline": "render: {helm: {values: {}}}",
+				"inline over a file": "render: {helm: {valuesFiles: [w.yaml], values: {}}}", "secret over a file": "render: {helm: {valuesFiles: [w.yaml], valuesFrom: [{kind: Secret, name: s}]}}",
+			} {
+				in := input(t, spec, with(tc.files, map[string]string{"v.yaml": tc.values, "w.yaml": strings.ReplaceAll(tc.values, "null", "{other: 1}")}))
+				in.References = secrets{"s": {"values.yaml": []byte(tc.values)}}
+				if strings.HasPrefix(way, "inline") {
+					in.Release.Spec.Render.Helm.Values = raw(string(asJSON))
+				}
+				result := rendered(t, in)
+				g.Expect(result.Objects).To(HaveLen(1))
+				all, _, _ := unstructured.NestedString(result.Objects[0].Object.Object, "data", "all")
+				g.Expect(all).To(MatchJSON(`{"list":[null,1],"probe":{"period":5,"tcpSocket":{"port":1}}}`), way)
+			}
+			g.Expect(noise.String()).To(BeEmpty())
+		})
+	}
 }
 
 func TestHooksOfOneWeightGoByKind(t *testing.T) {

@@ -32,7 +32,7 @@ type cluster struct {
 	failing error
 }
 
-var clusterScoped = []string{"Namespace", "ClusterRole", "CustomResourceDefinition", "APIService", "ValidatingAdmissionPolicy", "ValidatingWebhookConfiguration"}
+var clusterScoped = []string{"Namespace", "ClusterRole", "CustomResourceDefinition", "APIService", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration"}
 
 func (c *cluster) Capabilities(context.Context) (string, []string, error) {
 	if c.version == "" {

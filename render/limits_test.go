@@ -54,13 +54,13 @@ func TestContentIsStopped(t *testing.T) {
 		{"aliases in defaults", "", map[string]string{"Chart.yaml": chartYAML, "values.yaml": bomb}, "reading the chart: values.yaml: stopped: the aliases"},
 		{"aliases in what a template gives", "", map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": bomb}, "web/templates/a.yaml: stopped: the aliases"},
 		{"aliases in a patch", "mutations: [{name: m, patch: " + fmt.Sprintf("%q", bomb) + "}]", map[string]string{"a.yaml": configMap("a")}, "spec.mutations[m].patch: stopped: the aliases"},
-		{"a kustomization that doubles", "", doubling(30), "the kustomization reads more than 102400 bytes"},
-		{"many manifests", "", map[string]string{"a.yaml": configMap("a", "data: {a: "+long+"}"), "b.yaml": strings.Repeat("# "+long+"\n", 1100)}, "the manifests in . have more than 1 MiB"},
+		{"a kustomization that doubles", "", doubling(30), "the kustomization reads more than 102400 bytes, each file counted as often as it is read; raise --render-max-bytes"},
+		{"many manifests", "", map[string]string{"a.yaml": configMap("a", "data: {a: "+long+"}"), "b.yaml": strings.Repeat("# "+long+"\n", 1100)}, "the manifests in . have more than 1 MiB; raise --render-max-bytes"},
 		{"a chart that gives much", "", map[string]string{"Chart.yaml": chartYAML,
 			"templates/a.yaml": "# {{ repeat 400000 \"a\" }}", "templates/b.yaml": "# {{ repeat 400000 \"a\" }}", "templates/c.yaml": "# {{ repeat 400000 \"a\" }}"},
-			"the manifests of chart web have more than 1 MiB"},
+			"the manifests of chart web have more than 1 MiB; raise --render-max-bytes"},
 		{"a chart that makes much", "", map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": "{{ range until 100 }}{{ $x := repeat 100000 \"a\" }}{{ end }}"},
-			"web/templates/a.yaml:1:30): stopped: templates make more than 4 MiB of text"},
+			"web/templates/a.yaml:1:30): stopped: templates make more than 4 MiB of text; raise --render-max-bytes"},
 		{"a chart that loops", "", map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": "{{ range 1000000000 }}{{ end }}"},
 			"web/templates/a.yaml:1:9): stopped: templates need more than 100000 iterations and calls"},
 		{"a mutation that copies", "mutations: [{name: m, type: json, patch: '" + copies + "'}]", map[string]string{"a.yaml": configMap("a", "data: {a: "+long+"}")},
@@ -98,7 +98,7 @@ func TestTheLimitOfTimeIsNotRemembered(t *testing.T) {
 			r := render.New(render.Options{Limits: render.Limits{Time: time.Nanosecond}})
 			for range 2 {
 				_, err := r.Render(t.Context(), input(t, "", files))
-				g.Expect(err).To(MatchError(ContainSubstring("rendering takes too long")))
+				g.Expect(err).To(MatchError(ContainSubstring("rendering takes too long; raise --render-timeout")))
 				g.Expect(err.(*render.Error).Reason).To(Equal(corev1alpha1.ReasonRenderFailed))
 			}
 			g.Expect(r.Stats().Renders).To(Equal(int64(2)))
@@ -176,4 +176,64 @@ func TestLinksOutOfTheContent(t *testing.T) {
 	in := input(t, "", nil)
 	in.Artifact.Root = fstest.MapFS{"a.yaml": {Data: []byte("../b"), Mode: os.ModeSymlink}}
 	NewWithT(t).Expect(failed(t, in).Error()).To(ContainSubstring("a.yaml"))
+}
+
+// Whatever reads a file of the content, and by whatever name, a link in its place does not
+// lead it to a file of the host.
+func TestLinksToTheHostAreFollowedByNobody(t *testing.T) {
+	const canary = "canary-of-the-host"
+	host := t.TempDir()
+	for name, text := range map[string]string{
+		"manifest.yaml": configMap(canary), "Chart.yaml": "apiVersion: v2\nname: " + canary + "\nversion: 1.0.0\n", "values.yaml": "v: " + canary + "\n",
+		"text": canary, "kustomization.yaml": "namePrefix: " + canary + "-\nresources: [manifest.yaml]\n",
+	} {
+		NewWithT(t).Expect(os.WriteFile(filepath.Join(host, name), []byte(text), 0o600)).To(Succeed())
+	}
+	chart := map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": configMap("a", "data: {v: {{ .Values.v | quote }}, f: {{ .Files.Get \"text\" | quote }}}")}
+	kustomization := func(text string) map[string]string {
+		return map[string]string{"kustomization.yaml": text, "a.yaml": configMap("a")}
+	}
+	for _, tc := range []struct {
+		name, spec, link, to string
+		files                map[string]string
+	}{
+		{"chart", "render: {type: helm}", "Chart.yaml", "Chart.yaml", map[string]string{"templates/a.yaml": configMap("a")}},
+		{"default values", "", "values.yaml", "values.yaml", chart},
+		{"file of values", "render: {helm: {valuesFiles: [v.yaml]}}", "v.yaml", "values.yaml", chart},
+		{"file of values beside the chart", "render: {helm: {valuesFiles: [../v.yaml]}}", "../v.yaml", "values.yaml", chart},
+		{"file for templates", "", "text", "text", chart},
+		{"folder of templates", "", "templates/more", ".", chart},
+		{"folder of definitions", "", "crds", ".", chart},
+		{"subchart", "", "charts/sub", ".", chart},
+		{"kustomization", "render: {type: kustomize}", "kustomization.yaml", "kustomization.yaml", map[string]string{"manifest.yaml": configMap("a")}},
+		{"base", "", "base", ".", kustomization("resources: [base]")},
+		{"resource", "", "b.yaml", "manifest.yaml", kustomization("resources: [a.yaml, b.yaml]")},
+		{"file of a generator", "", "text", "text", kustomization("configMapGenerator: [{name: g, files: [text]}]")},
+		{"variables of a generator", "", "env", "text", kustomization("configMapGenerator: [{name: g, envs: [env]}]")},
+		{"patch", "", "p.yaml", "manifest.yaml", kustomization("resources: [a.yaml]\npatches: [{path: p.yaml, target: {kind: ConfigMap}}]")},
+		{"manifest", "", "b.yaml", "manifest.yaml", map[string]string{"a.yaml": configMap("a")}},
+		{"folder of manifests", "", "more", ".", map[string]string{"a.yaml": configMap("a")}},
+	} {
+		for form, target := range map[string]string{"absolute": filepath.Join(host, tc.to), "climbing": strings.Repeat("../", 20) + strings.TrimPrefix(filepath.Join(host, tc.to), "/")} {
+			t.Run(tc.name+"/"+form, func(t *testing.T) {
+				g := NewWithT(t)
+				dir := t.TempDir()
+				for name, text := range tc.files {
+					full := filepath.Join(dir, "app", filepath.FromSlash(name))
+					g.Expect(os.MkdirAll(filepath.Dir(full), 0o755)).To(Succeed())
+					g.Expect(os.WriteFile(full, []byte(text), 0o600)).To(Succeed())
+				}
+				link := filepath.Join(dir, "app", filepath.FromSlash(tc.link))
+				g.Expect(os.MkdirAll(filepath.Dir(link), 0o755)).To(Succeed())
+				g.Expect(os.Symlink(target, link)).To(Succeed())
+				root, err := os.OpenRoot(dir)
+				g.Expect(err).NotTo(HaveOccurred())
+				defer func() { _ = root.Close() }()
+				in := input(t, tc.spec, nil)
+				in.Artifact.Root, in.Artifact.Path = root.FS(), "app"
+				said := failed(t, in).Error()
+				g.Expect(said).To(And(ContainSubstring(filepath.Base(tc.link)), Not(ContainSubstring(canary))))
+			})
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -41,6 +42,7 @@ func TestTheEngineIsChosen(t *testing.T) {
 		{"then kustomization", "render: {type: auto}", without("Chart.yaml"), []string{"ConfigMap team/plain-kustomized"}},
 		{"then plain", "", without("Chart.yaml", "kustomization.yaml"), []string{"ConfigMap team/from-chart", "ConfigMap team/plain"}},
 		{"as asked for", "render: {type: kustomize}", all, []string{"ConfigMap team/plain-kustomized"}},
+		{"a chart of which all is off", "", map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": "{{ if .Values.on }}" + configMap("a") + "{{ end }}"}, nil},
 		{"nothing", "", map[string]string{"README.md": "x", ".github/ci.yaml": "on: push", ".tool.yaml": "a: b"}, nil},
 	}
 	for _, test := range tests {
@@ -181,7 +183,7 @@ func TestEverythingInCRDFoldersComesFirst(t *testing.T) {
 	g := NewWithT(t)
 	files := map[string]string{
 		"Chart.yaml":            chartYAML,
-		"templates/a.yaml":      "{apiVersion: example.test/v1, kind: Widget, metadata: {name: a}}",
+		"templates/a.yaml":      "{apiVersion: example.test/v1, kind: Widget, metadata: {name: a}}\n" + configMap("b"),
 		"charts/sub/Chart.yaml": "apiVersion: v2\nname: sub\nversion: 1.0.0\n",
 		"charts/sub/crds/all.yaml": `
 apiVersion: apiextensions.k8s.io/v1
@@ -189,12 +191,30 @@ kind: CustomResourceDefinition
 metadata: {name: widgets.example.test}
 spec: {group: example.test, scope: Cluster, names: {kind: Widget}, versions: [{name: v1, served: true}]}
 ---
-{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, metadata: {name: p}}
+{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, metadata: {name: p}, spec: {validations: [{expression: "{{ not templated }}"}]}}
+---
+{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: p}, spec: {policyName: p}}
 `}
-	result := rendered(t, input(t, "", files))
-	g.Expect(described(result.Objects)).To(Equal([]string{"CustomResourceDefinition widgets.example.test", "ValidatingAdmissionPolicy p", "Widget a"}))
-	g.Expect(result.Objects[1].Stage).To(Equal(int32(-2)))
-	g.Expect(failed(t, input(t, "render: {helm: {skipCRDs: true}}", files)).Reason).To(Equal(corev1alpha1.ReasonUnknownKind))
+	install := input(t, "", files)
+	upgrade := install
+	upgrade.Upgrade = true
+	for _, in := range []render.Input{install, upgrade} {
+		result := rendered(t, in)
+		g.Expect(described(result.Objects)).To(Equal([]string{
+			"CustomResourceDefinition widgets.example.test", "ValidatingAdmissionPolicy p", "ValidatingAdmissionPolicyBinding p", "ConfigMap team/b", "Widget a",
+		}))
+		var stages []int32
+		for _, o := range result.Objects {
+			stages = append(stages, o.Stage)
+		}
+		g.Expect(stages).To(Equal([]int32{-2, -2, -2, -1, 0}))
+		g.Expect(result.Objects[1].Object.Object["spec"]).To(Equal(map[string]any{"validations": []any{map[string]any{"expression": "{{ not templated }}"}}}))
+		g.Expect(result.Digest).To(Equal(rendered(t, install).Digest))
+	}
+	skipped := "render: {helm: {skipCRDs: true}}"
+	g.Expect(failed(t, input(t, skipped, files)).Reason).To(Equal(corev1alpha1.ReasonUnknownKind))
+	files["templates/a.yaml"] = configMap("b")
+	g.Expect(described(rendered(t, input(t, skipped, files)).Objects)).To(Equal([]string{"ConfigMap team/b"}))
 }
 
 func TestDuplicates(t *testing.T) {
@@ -217,6 +237,14 @@ func TestDuplicates(t *testing.T) {
 			"HorizontalPodAutoscaler ns1/a is in the render twice"},
 		{"templates", map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": configMap("a"), "templates/b.yaml": configMap("a")},
 			"in web/templates/a.yaml and in web/templates/b.yaml"},
+		{"documents of a template", map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": configMap("a") + configMap("a")},
+			"in web/templates/a.yaml, document 1 and in web/templates/a.yaml, document 2"},
+		{"item of a template's list", map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": configMap("a"),
+			"templates/b.yaml": "{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Secret, metadata: {name: a}}, {apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ns1}}]}"},
+			"ConfigMap ns1/a is in the render twice: in web/templates/a.yaml and in web/templates/b.yaml, item 2"},
+		{"charts", map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": configMap("a"),
+			"charts/s/Chart.yaml": "apiVersion: v2\nname: s\nversion: 1.0.0\n", "charts/s/templates/a.yaml": configMap("a")},
+			"in web/charts/s/templates/a.yaml and in web/templates/a.yaml"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -386,6 +414,42 @@ func TestSecretsDoNotAppearInErrors(t *testing.T) {
 				g.Expect(inner.Error()).NotTo(ContainSubstring("54321"))
 			}
 		})
+	}
+}
+
+// TestSecretsThatAreInvalid are named with the key that is wrong, and with nothing that they
+// hold.
+func TestSecretsThatAreInvalid(t *testing.T) {
+	for _, tc := range []struct{ name, given, want string }{
+		{"a number", "stringData: {port: 54321, password: hunter2-canary}", `the value of "port" in stringData is not a string but a number; quote it`},
+		{"a boolean", "stringData: {enabled: true, password: hunter2-canary}", `the value of "enabled" in stringData is not a string but a boolean; quote it`},
+		{"a map", "stringData: {password: {inner: hunter2-canary}}", `the value of "password" in stringData is not a string`},
+		{"not base64", "data: {password: hunter2-canary}", `the value of "password" in data is not base64`},
+		{"a number that does not fit", "stringData: {port: 184467440737095516154321, password: hunter2-canary}", ""},
+		{"no YAML", "stringData: {password: hunter2-canary, port: 54321", ""},
+		{"no YAML in a text", "stringData:\n  password: \"hunter2-canary\\q\"\n", ""},
+		{"a label", "metadata: {name: a, labels: {port: 54321}}\nstringData: {password: hunter2-canary}", ""},
+	} {
+		text := "apiVersion: v1\nkind: Secret\n" + tc.given
+		if !strings.Contains(tc.given, "metadata") {
+			text = "apiVersion: v1\nkind: Secret\nmetadata: {name: db}\n" + tc.given
+		}
+		for engine, files := range map[string]map[string]string{
+			"plain": {"a.yaml": text}, "kustomize": {"kustomization.yaml": "resources: [a.yaml]", "a.yaml": text},
+			"kustomize with a patch": {"kustomization.yaml": "resources: [a.yaml]\npatches: [{patch: '[{\"op\": \"add\", \"path\": \"/metadata/finalizers\", \"value\": [\"a\"]}]', target: {kind: Secret}}]", "a.yaml": text},
+			"helm":                   {"Chart.yaml": chartYAML, "templates/a.yaml": text},
+		} {
+			t.Run(tc.name+"/"+engine, func(t *testing.T) {
+				g := NewWithT(t)
+				err := failed(t, input(t, "", files))
+				for inner := error(err); inner != nil; inner = errors.Unwrap(inner) {
+					g.Expect(inner.Error()).To(And(Not(ContainSubstring("hunter2")), Not(ContainSubstring("54321"))))
+				}
+				if tc.want != "" {
+					g.Expect(err.Error()).To(And(ContainSubstring("Secret db: "+tc.want), ContainSubstring("a.yaml")))
+				}
+			})
+		}
 	}
 }
 

@@ -10,24 +10,17 @@ import (
 	"github.com/spf13/pflag"
 
 	"kumodo.io/convoy/fetch"
-)
-
-const (
-	maxDownloadBytes = "artifact-max-download-bytes"
-	maxBytes         = "artifact-max-bytes"
-	maxFileBytes     = "artifact-max-file-bytes"
-	maxFiles         = "artifact-max-files"
-	maxRatio         = "artifact-max-ratio"
+	"kumodo.io/convoy/fetch/internal/backend"
 )
 
 // AddLimits adds the flags of the limits of an artifact to fs. What limits hold before is
 // their default.
 func AddLimits(fs *pflag.FlagSet, limits *fetch.Limits) {
-	fs.Int64Var(&limits.DownloadBytes, maxDownloadBytes, limits.DownloadBytes, "How many bytes are read from the network for one artifact: a commit, a chart, a layer.")
-	fs.Int64Var(&limits.ContentBytes, maxBytes, limits.ContentBytes, "How many bytes the files of one artifact may have together.")
-	fs.Int64Var(&limits.FileBytes, maxFileBytes, limits.FileBytes, "How many bytes one file of an artifact may have.")
-	fs.IntVar(&limits.Files, maxFiles, limits.Files, "How many files, directories and links one artifact may have.")
-	fs.IntVar(&limits.Ratio, maxRatio, limits.Ratio, "How many times its own size an archive may have once it is decompressed, if that is more than 8 MiB. Archives inside of charts are held to it, too.")
+	fs.Int64Var(&limits.DownloadBytes, backend.FlagDownloadBytes, limits.DownloadBytes, "How many bytes are read from the network for one artifact: a commit, a chart, a layer.")
+	fs.Int64Var(&limits.ContentBytes, backend.FlagContentBytes, limits.ContentBytes, "How many bytes the files of one artifact may have together.")
+	fs.Int64Var(&limits.FileBytes, backend.FlagFileBytes, limits.FileBytes, "How many bytes one file of an artifact may have.")
+	fs.IntVar(&limits.Files, backend.FlagFiles, limits.Files, "How many files, directories and links one artifact may have.")
+	fs.IntVar(&limits.Ratio, backend.FlagRatio, limits.Ratio, "How many times its own size an archive may have once it is decompressed, if that is more than 8 MiB. Archives inside of charts are held to it, too.")
 }
 
 // ValidateLimits returns what is wrong with limits, by the names of their flags.
@@ -39,11 +32,11 @@ func ValidateLimits(limits fetch.Limits) []error {
 		name        string
 		value, most int64
 	}{
-		{maxDownloadBytes, limits.DownloadBytes, mostBytes},
-		{maxBytes, limits.ContentBytes, mostBytes},
-		{maxFileBytes, limits.FileBytes, mostBytes},
-		{maxFiles, int64(limits.Files), most},
-		{maxRatio, int64(limits.Ratio), most},
+		{backend.FlagDownloadBytes, limits.DownloadBytes, mostBytes},
+		{backend.FlagContentBytes, limits.ContentBytes, mostBytes},
+		{backend.FlagFileBytes, limits.FileBytes, mostBytes},
+		{backend.FlagFiles, int64(limits.Files), most},
+		{backend.FlagRatio, int64(limits.Ratio), most},
 	} {
 		if flag.value < 1 || flag.value > flag.most {
 			errs = append(errs, fmt.Errorf("--%s: %d is not between 1 and %d", flag.name, flag.value, flag.most))

@@ -10,18 +10,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"kumodo.io/convoy/render"
-)
-
-const (
-	timeout  = "render-timeout"
-	maxBytes = "render-max-bytes"
+	"kumodo.io/convoy/render/internal/limit"
 )
 
 // AddLimits adds the flags of the limits of a render to fs. What limits hold before is their
 // default.
 func AddLimits(fs *pflag.FlagSet, limits *render.Limits) {
-	fs.DurationVar(&limits.Time, timeout, limits.Time, "How long one render may take.")
-	fs.Int64Var(&limits.OutputBytes, maxBytes, limits.OutputBytes, "How many bytes all manifests of one render may have together; also each value in a template, and what a kustomization reads. What templates make on the way, and archives in charts, may have four times as many.")
+	fs.DurationVar(&limits.Time, limit.FlagTime, limits.Time, "How long one render may take.")
+	fs.Int64Var(&limits.OutputBytes, limit.FlagBytes, limits.OutputBytes, "How many bytes all manifests of one render may have together; also each value in a template, and what a kustomization reads. What templates make on the way, and archives in charts, may have four times as many.")
 }
 
 // ValidateLimits returns what is wrong with limits, by the names of their flags.
@@ -29,10 +25,10 @@ func ValidateLimits(limits render.Limits) []error {
 	const mostBytes = 1 << 40 // above it, sums of limits would not be numbers any more
 	var errs []error
 	if limits.Time <= 0 {
-		errs = append(errs, fmt.Errorf("--%s: %s is not above 0", timeout, limits.Time))
+		errs = append(errs, fmt.Errorf("--%s: %s is not above 0", limit.FlagTime, limits.Time))
 	}
 	if limits.OutputBytes < 1 || limits.OutputBytes > mostBytes {
-		errs = append(errs, fmt.Errorf("--%s: %d is not between 1 and %d", maxBytes, limits.OutputBytes, int64(mostBytes)))
+		errs = append(errs, fmt.Errorf("--%s: %d is not between 1 and %d", limit.FlagBytes, limits.OutputBytes, int64(mostBytes)))
 	}
 	return errs
 }

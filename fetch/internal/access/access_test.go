@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -223,6 +224,43 @@ func TestOriginsWithDefaultPorts(t *testing.T) {
 	g.Expect(origin("http://charts.test")).To(Equal(origin("http://charts.test:80")))
 	g.Expect(origin("http://charts.test")).NotTo(Equal(origin("https://charts.test")))
 	g.Expect(origin("https://charts.test")).NotTo(Equal(origin("https://charts.test:8443")))
+}
+
+// TestCredentialsAndDefaultPorts asks hosts that only a proxy knows, which records what they
+// are sent.
+func TestCredentialsAndDefaultPorts(t *testing.T) {
+	g := NewWithT(t)
+	seen := map[string]bool{}
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, password, _ := r.BasicAuth()
+		seen[r.URL.String()] = password == "canary"
+		if r.URL.Path == "/moved" {
+			http.Redirect(w, r, "http://"+r.URL.Query().Get("to")+"/landed", http.StatusFound)
+		}
+	}))
+	t.Cleanup(proxy.Close)
+	a, err := Load(t.Context(), secrets{"s": {"username": "u", "password": "canary"}, "p": {"address": proxy.URL}}, References{Namespace: "team", Auth: "s", Proxy: "p"})
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, base := range []string{"http://charts.test/team", "http://charts.test:80/team"} {
+		client, err := a.NewClient(&url.URL{Scheme: "http", Host: strings.TrimSuffix(strings.TrimPrefix(base, "http://"), "/team")}, Options{SendCredentials: true})
+		g.Expect(err).NotTo(HaveOccurred())
+		defer client.Close()
+		for address, want := range map[string]bool{
+			"http://charts.test/a": true, "http://charts.test:80/b": true, "http://CHARTS.test:80/c": true, "http://charts.test:8080/d": false,
+			"http://sub.charts.test/e": false, "http://charts.test.evil.test/f": false, "http://cdn.test/g": false,
+		} {
+			response, err := client.Get(address)
+			g.Expect(err).NotTo(HaveOccurred())
+			_ = response.Body.Close()
+			g.Expect(seen).To(HaveKeyWithValue(address, want), "from "+base)
+		}
+		for to, want := range map[string]bool{"charts.test:80": true, "charts.test:8080": false, "sub.charts.test": false} {
+			response, err := client.Get("http://charts.test/moved?to=" + to)
+			g.Expect(err).NotTo(HaveOccurred())
+			_ = response.Body.Close()
+			g.Expect(seen).To(HaveKeyWithValue("http://"+to+"/landed", want), "from "+base)
+		}
+	}
 }
 
 func TestTLS(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"compress/gzip"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -15,21 +16,25 @@ import (
 	"kumodo.io/convoy/fetch/internal/fault"
 )
 
-// Limited reads at most limit bytes from r; what exceeds them is fault.ErrLimit.
-func Limited(r io.Reader, limit int64, what string) io.Reader {
-	return &limited{r: io.LimitedReader{R: r, N: limit + 1}, limit: limit, what: what}
+// Limited reads at most limit bytes from r; what exceeds them is fault.ErrLimit. what names
+// what is read, and wayOut, if there is one, says what to do about it.
+func Limited(r io.Reader, limit int64, what, wayOut string) io.Reader {
+	text := fmt.Sprintf("%s has more than %d bytes", what, limit)
+	if wayOut != "" {
+		text += ". " + wayOut
+	}
+	return &limited{r: io.LimitedReader{R: r, N: limit + 1}, text: text}
 }
 
 type limited struct {
-	r     io.LimitedReader
-	limit int64
-	what  string
+	r    io.LimitedReader
+	text string
 }
 
 func (l *limited) Read(p []byte) (int, error) {
 	n, err := l.r.Read(p)
 	if l.r.N <= 0 {
-		return max(0, n-1), fault.New(fault.ErrLimit, "%s has more than %d bytes", l.what, l.limit)
+		return max(0, n-1), fault.New(fault.ErrLimit, "%s", l.text)
 	}
 	return n, err
 }
@@ -42,7 +47,7 @@ func ReadAll(r io.Reader, size, limit int64, what string) ([]byte, error) {
 	var b bytes.Buffer
 	// The size is the server's claim: memory follows what really comes.
 	b.Grow(int(min(max(size, 0), 1<<20)) + bytes.MinRead)
-	_, err := b.ReadFrom(Limited(r, limit, what))
+	_, err := b.ReadFrom(Limited(r, limit, what, ""))
 	return b.Bytes(), err
 }
 

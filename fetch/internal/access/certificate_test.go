@@ -3,19 +3,12 @@
 package access
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
-	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -23,32 +16,13 @@ import (
 	"kumodo.io/convoy/fetch/internal/testsource"
 )
 
-// clientPair makes a self-signed client certificate.
-func clientPair(t *testing.T) (certificate, key string) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	encoded, err := x509.MarshalECPrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: encoded}))
-}
-
 func TestClientCertificateGoesToTheOriginOnly(t *testing.T) {
 	g := NewWithT(t)
 	serve := func(redirect string) (*httptest.Server, *int) {
 		shown := 0
 		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			shown += len(r.TLS.PeerCertificates)
-			if redirect != "" {
+			if redirect != "" && r.URL.Path == "/moved" {
 				http.Redirect(w, r, redirect, http.StatusFound)
 			}
 		}))
@@ -60,19 +34,42 @@ func TestClientCertificateGoesToTheOriginOnly(t *testing.T) {
 	}
 	elsewhere, shownElsewhere := serve("")
 	home, shownHome := serve(elsewhere.URL)
-	certificate, key := clientPair(t)
+	certificate, key := testsource.ClientCertificate(t)
 	a := load(t, map[string]string{"tls.crt": certificate, "tls.key": key, "ca.crt": string(testsource.Certificate(home))})
 	base, err := url.Parse(home.URL)
 	g.Expect(err).NotTo(HaveOccurred())
-	client, err := a.NewClient(base, Options{SendCredentials: true})
-	g.Expect(err).NotTo(HaveOccurred())
-	defer client.Close()
-	g.Expect(client.Authenticated()).To(BeTrue())
-	response, err := client.Get(home.URL)
-	g.Expect(err).NotTo(HaveOccurred())
-	_ = response.Body.Close()
-	g.Expect(*shownHome).To(Equal(1))
-	g.Expect(*shownElsewhere).To(BeZero())
+	for _, tc := range []struct {
+		name, given     string
+		trust           bool
+		home, elsewhere int
+	}{
+		{name: "origin", given: home.URL, home: 1},
+		{name: "redirect", given: home.URL + "/moved", home: 1},
+		{name: "redirect, trusted source", given: home.URL + "/moved", trust: true, home: 1},
+		{name: "another origin", given: elsewhere.URL},
+		{name: "another origin that is trusted", given: elsewhere.URL, trust: true, elsewhere: 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := NewWithT(t)
+			*shownHome, *shownElsewhere = 0, 0
+			client, err := a.NewClient(base, Options{SendCredentials: true})
+			g.Expect(err).NotTo(HaveOccurred())
+			defer client.Close()
+			g.Expect(client.Authenticated()).To(BeTrue())
+			u, err := url.Parse(tc.given)
+			g.Expect(err).NotTo(HaveOccurred())
+			ctx := t.Context()
+			if tc.trust {
+				ctx = client.Trust(ctx, u)
+			}
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, tc.given, nil)
+			g.Expect(err).NotTo(HaveOccurred())
+			response, err := client.Do(request)
+			g.Expect(err).NotTo(HaveOccurred())
+			_ = response.Body.Close()
+			g.Expect([]int{*shownHome, *shownElsewhere}).To(Equal([]int{tc.home, tc.elsewhere}))
+		})
+	}
 
 	broken := load(t, map[string]string{"tls.crt": certificate, "tls.key": "canary"})
 	_, err = broken.NewClient(base, Options{})

@@ -32,6 +32,14 @@ type knownLine struct {
 	revoked bool
 }
 
+const (
+	revoked   = "revoked"
+	authority = "cert-authority"
+)
+
+// markers may stand before a line. One that is misspelt must not make a line say nothing.
+var markers = []string{"", revoked, authority}
+
 func parseKnownHosts(data []byte) knownHosts {
 	var known knownHosts
 	number := 0
@@ -43,10 +51,10 @@ func parseKnownHosts(data []byte) knownHosts {
 		}
 		marker, hosts, key, _, _, err := ssh.ParseKnownHosts(line)
 		switch {
-		case err != nil:
+		case err != nil, !slices.Contains(markers, marker):
 			known.malformed = append(known.malformed, number)
-		case marker == "" || marker == "revoked":
-			known.lines = append(known.lines, knownLine{hosts: hosts, key: key, revoked: marker == "revoked"})
+		case marker != authority:
+			known.lines = append(known.lines, knownLine{hosts: hosts, key: key, revoked: marker == revoked})
 		}
 	}
 	return known

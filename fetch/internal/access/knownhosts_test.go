@@ -7,6 +7,7 @@ import (
 	"crypto/sha1"
 	"encoding/base64"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,6 +53,7 @@ func TestKnownHosts(t *testing.T) {
 		{name: "comments, blank lines, CRLF", address: "git.test:22", given: "# keys\r\n\r\ngit.test " + key + " a comment\r\n", keys: 1},
 		{name: "malformed lines do not hide good ones", address: "git.test:22", given: "git.test ssh-ed25519 !!!\ngit.test " + key, keys: 1},
 		{name: "authority", address: "git.test:22", given: "@cert-authority *.test " + key},
+		{name: "marker that does not exist", address: "git.test:22", given: "git.test " + other + "\n@revoke git.test " + other, keys: 1, want: fault.ErrUnauthorized, wantText: "malformed lines: 2"},
 		{name: "other host", address: "git.test:22", given: "hub.test " + key},
 		{name: "wrong key", address: "git.test:22", given: "git.test " + other, keys: 1, want: fault.ErrUnauthorized, wantText: ssh.FingerprintSHA256(right.PublicKey())},
 		{name: "wrong key and a malformed line", address: "git.test:22", given: "\ngit.test x y\ngit.test " + other, keys: 1, want: fault.ErrUnauthorized, wantText: "malformed lines: 2"},
@@ -77,5 +79,16 @@ func FuzzKnownHosts(f *testing.F) {
 	key, _ := testsource.NewSigner(f)
 	f.Add("git.test " + authorized(key))
 	f.Add("|1|a|b x y z\n[h]:1,!* ssh-rsa AAAA")
-	f.Fuzz(func(_ *testing.T, text string) { parseKnownHosts([]byte(text)).forHost("git.test:2222") })
+	f.Fuzz(func(t *testing.T, text string) {
+		known := parseKnownHosts([]byte(text)).forHost("git.test:2222")
+		if len(known.keys) > 0 && len(known.algorithms()) == 0 {
+			t.Fatal("keys without an algorithm to prove them")
+		}
+		for _, key := range known.keys {
+			revoked := slices.ContainsFunc(known.revoked, func(k ssh.PublicKey) bool { return string(k.Marshal()) == string(key.Marshal()) })
+			if err := known.check("", nil, key); (err == nil) == revoked {
+				t.Fatalf("a key that is known, revoked: %v: %v", revoked, err)
+			}
+		}
+	})
 }

@@ -68,7 +68,7 @@ type unpacker struct {
 func (u *unpacker) entry(header *tar.Header) error {
 	// Counted here too: entries for "." or of the top folder leave no trace in the tree.
 	if u.entries++; u.entries > 2*u.options.Limits.Files {
-		return fault.New(fault.ErrLimit, "the archive has more than %d entries. "+tree.WayOut, u.entries-1)
+		return fault.New(fault.ErrLimit, "the archive has more than %d entries. %s", u.entries-1, tree.WayOut(backend.FlagFiles))
 	}
 	if header.Typeflag == tar.TypeXGlobalHeader {
 		return nil
@@ -123,9 +123,9 @@ func hasDrive(name string) bool {
 }
 
 func (u *unpacker) file(name string, header *tar.Header) error {
-	room := u.builder.Room()
+	room, flag := u.builder.Room()
 	if header.Size > room {
-		return fault.New(fault.ErrLimit, "the archive's entry %q has %d bytes; %d are accepted. "+tree.WayOut, header.Name, header.Size, room)
+		return fault.New(fault.ErrLimit, "the archive's entry %q has %d bytes; %d are accepted. %s", header.Name, header.Size, room, tree.WayOut(flag))
 	}
 	var content bytes.Buffer
 	// The header's size is a claim: memory follows what really comes.
@@ -135,7 +135,7 @@ func (u *unpacker) file(name string, header *tar.Header) error {
 		return damaged(err)
 	}
 	if n > room {
-		return fault.New(fault.ErrLimit, "the archive's entry %q has more than the %d bytes that are accepted. "+tree.WayOut, header.Name, room)
+		return fault.New(fault.ErrLimit, "the archive's entry %q has more than the %d bytes that are accepted. %s", header.Name, room, tree.WayOut(flag))
 	}
 	return u.builder.File(name, bytes.Clone(content.Bytes()), header.Mode&0o111 != 0)
 }

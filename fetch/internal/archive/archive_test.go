@@ -32,18 +32,26 @@ var compressions = map[Compression]func(testing.TB, []byte) []byte{
 	None: func(_ testing.TB, data []byte) []byte { return data },
 }
 
-func TestUnpackRefuses(t *testing.T) {
-	file := func(name string) tar.Header { return tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644} }
-	link := func(kind byte, name, target string) tar.Header {
-		return tar.Header{Name: name, Typeflag: kind, Linkname: target}
-	}
-	for _, tc := range []struct {
-		name  string
-		given []tar.Header
-		want  error
-		names string
-	}{
+func file(name string) tar.Header { return tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644} }
+
+func link(kind byte, name, target string) tar.Header {
+	return tar.Header{Name: name, Typeflag: kind, Linkname: target}
+}
+
+// refused is an archive that is not unpacked.
+type refused struct {
+	name  string
+	given []tar.Header
+	want  error
+	// names is what the message names.
+	names string
+}
+
+// refusals are entries by which archives reach out of themselves, or say two things at once.
+func refusals() []refused {
+	return []refused{
 		{"hard link to a neighbour", []tar.Header{file("c/victim"), link(tar.TypeLink, "c/x", "c/victim")}, fault.ErrContent, "c/x"},
+		{"hard link to a file of the working directory", []tar.Header{link(tar.TypeLink, "c/x", "archive_test.go")}, fault.ErrContent, "c/x"},
 		{"hard link out", []tar.Header{link(tar.TypeLink, "c/x", "../../etc/passwd")}, fault.ErrContent, "c/x"},
 		{"symbolic link to a directory outside", []tar.Header{link(tar.TypeSymlink, "c/d", "/tmp"), file("c/d/evil")}, fault.ErrContent, "c/d"},
 		{"symbolic link that climbs", []tar.Header{link(tar.TypeSymlink, "c/d", "../../x")}, fault.ErrContent, "c/d"},
@@ -55,11 +63,17 @@ func TestUnpackRefuses(t *testing.T) {
 		{"drive without backslash", []tar.Header{file("C:evil")}, fault.ErrContent, "C:"},
 		{"backslash", []tar.Header{file(`a\..\b`)}, fault.ErrContent, "a"},
 		{"character device", []tar.Header{{Name: "c/dev", Typeflag: tar.TypeChar}}, fault.ErrContent, "c/dev"},
+		{"block device", []tar.Header{{Name: "c/dev", Typeflag: tar.TypeBlock}}, fault.ErrContent, "c/dev"},
 		{"pipe", []tar.Header{{Name: "c/fifo", Typeflag: tar.TypeFifo}}, fault.ErrContent, "c/fifo"},
 		{"twice", []tar.Header{file("c/a"), file("c/a")}, fault.ErrContent, "c/a"},
 		{"twice in another spelling", []tar.Header{file("c/a"), file("./c//a")}, fault.ErrContent, "c/a"},
+		{"file as a directory", []tar.Header{file("c/a"), file("c/a/b")}, fault.ErrContent, "c/a"},
 		{"long name", []tar.Header{file(strings.Repeat("n", 5000))}, fault.ErrLimit, "nnn"},
-	} {
+	}
+}
+
+func TestUnpackRefuses(t *testing.T) {
+	for _, tc := range refusals() {
 		for compression, compress := range compressions {
 			t.Run(tc.name+"/"+compression.String(), func(t *testing.T) {
 				g := NewWithT(t)
@@ -71,10 +85,15 @@ func TestUnpackRefuses(t *testing.T) {
 	}
 }
 
-func TestUnpackRefusesNUL(t *testing.T) {
+// withNUL has a name with a NUL in it.
+func withNUL(t testing.TB) []byte {
 	// An accent makes the name an extended record, in which a NUL can be put.
-	named := testsource.TarOf(t, []tar.Header{{Name: "a\u00e9b", Typeflag: tar.TypeReg, Mode: 0o644}}, nil)
-	_, err := Unpack(bytes.Replace(named, []byte("\u00e9"), []byte("\x00_"), 1), Options{Compression: None, Limits: limits()})
+	named := testsource.TarOf(t, []tar.Header{file("a\u00e9b")}, nil)
+	return bytes.Replace(named, []byte("\u00e9"), []byte("\x00_"), 1)
+}
+
+func TestUnpackRefusesNUL(t *testing.T) {
+	_, err := Unpack(withNUL(t), Options{Compression: None, Limits: limits()})
 	NewWithT(t).Expect(errors.Is(err, fault.ErrContent)).To(BeTrue(), "%v", err)
 }
 
@@ -274,11 +293,12 @@ func TestCompression(t *testing.T) {
 }
 
 func FuzzUnpack(f *testing.F) {
-	for _, archive := range [][]byte{
-		testsource.Gunzip(f, testsource.TarGz(f, map[string]string{"c/a": "1", "c/d/b": "2"})),
-		testsource.TarOf(f, []tar.Header{{Name: "c/x", Typeflag: tar.TypeLink, Linkname: "../y"}}, nil),
-		testsource.TarOf(f, []tar.Header{{Name: "c/x", Typeflag: tar.TypeSymlink, Linkname: "../../y"}}, nil),
-	} {
+	archives := [][]byte{testsource.Gunzip(f, testsource.TarGz(f, map[string]string{"c/a": "1", "c/d/b": "2"})), withNUL(f),
+		testsource.TarOf(f, []tar.Header{link(tar.TypeSymlink, "c/x", "d/y"), file("c/d/y"), {Name: "c/run", Typeflag: tar.TypeReg, Mode: 0o4755}}, nil)}
+	for _, odd := range refusals() {
+		archives = append(archives, testsource.TarOf(f, odd.given, nil))
+	}
+	for _, archive := range archives {
 		for compression, compress := range compressions {
 			f.Add(compress(f, archive), int(compression))
 		}
@@ -294,5 +314,11 @@ func FuzzUnpack(f *testing.F) {
 		if tree.Bytes() > limits().ContentBytes || tree.Files() > limits().Files {
 			t.Fatal("larger than the limits")
 		}
+		_ = fs.WalkDir(tree.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+			if !fs.ValidPath(name) || strings.ContainsAny(name, "\\\x00") || err == nil && entry.Type()&^(fs.ModeDir|fs.ModeSymlink) != 0 {
+				t.Fatalf("the tree holds %q", name)
+			}
+			return nil
+		})
 	})
 }

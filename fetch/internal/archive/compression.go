@@ -95,7 +95,7 @@ func (i *inflated) Read(p []byte) (int, error) {
 	case i.read > i.limits.ContentBytes+int64(i.limits.Files)*2048:
 		return 0, tree.TooLarge(i.limits)
 	case i.read > backend.RatioFrom && i.read/ratio > i.packed:
-		return 0, fault.New(fault.ErrLimit, "the archive has %d bytes and grows to more than %d times as many when it is decompressed, the most that is accepted. Take what is not deployed out of the source, or compress it less", i.packed, ratio)
+		return 0, fault.New(fault.ErrLimit, "the archive has %d bytes and grows to more than %d times as many when it is decompressed, the most that is accepted. Take what is not deployed out of the source, compress it less, or raise --%s", i.packed, ratio, backend.FlagRatio)
 	}
 	switch {
 	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):

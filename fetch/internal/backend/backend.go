@@ -64,6 +64,15 @@ type Limits struct {
 	References int
 }
 
+// Names of the flags by which a process sets its limits, for messages about them.
+const (
+	FlagDownloadBytes = "artifact-max-download-bytes"
+	FlagContentBytes  = "artifact-max-bytes"
+	FlagFileBytes     = "artifact-max-file-bytes"
+	FlagFiles         = "artifact-max-files"
+	FlagRatio         = "artifact-max-ratio"
+)
+
 // RatioFrom is how many bytes any archive may grow to, however small it is: little text that
 // repeats itself compresses better than any amount of usual content.
 const RatioFrom = 8 << 20

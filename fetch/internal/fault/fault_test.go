@@ -43,6 +43,10 @@ func TestCleanWithoutKnownSecrets(t *testing.T) {
 	for _, tc := range []struct{ name, given, want string }{
 		{"userinfo", "Get https://u:p@host/x failed", "Get https://host/x failed"},
 		{"query", `Get "https://host/x?sig=abc": no`, `Get "https://host/x": no`},
+		{"userinfo of what is no URL", `parse "https://u:p w@ho st/x": no`, `parse "https://ho st/x": no`},
+		{"query of what is no URL", `parse "https://ho st/x?sig=a b\"c": no`, `parse "https://ho st/x": no`},
+		{"query of a path", `header "/x%zz?sig=abc": parse "/x%zz?sig=abc": no`, `header "/x%zz": parse "/x%zz": no`},
+		{"quotes and questions", `"why?" he said, "where is https://host?"`, `"why?" he said, "where is https://host"`},
 		{"lines", "a\n\tb\r\nc\x00d", "a b c d"},
 		{"ephemeral port", "read tcp 127.0.0.1:54321->127.0.0.1:80: reset", "read tcp 127.0.0.1:80: reset"},
 		{"ephemeral port, IPv6", "read tcp [::1]:54321->[::1]:80: reset", "read tcp [::1]:80: reset"},

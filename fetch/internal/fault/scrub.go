@@ -25,6 +25,10 @@ const (
 var (
 	userinfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s"'@]*@`)
 	query    = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://[^\s"'?]*)\?[^\s"']*`)
+	// What a server calls an address need not be one: in quotes, all up to the closing one
+	// belongs to it.
+	quotedUserinfo = regexp.MustCompile(`("[a-zA-Z][a-zA-Z0-9+.-]*://)(?:[^/"@\\]|\\.)*@`)
+	quotedQuery    = regexp.MustCompile(`("(?:[a-zA-Z][a-zA-Z0-9+.-]*://|[/.%])(?:[^"?\\]|\\.)*)\?(?:[^"\\]|\\.)*"`)
 	// ephemeral is the local side of a connection, whose port differs each time: a message
 	// in a condition has to be the same for the same failure.
 	ephemeral = regexp.MustCompile(`(?:\d+\.\d+\.\d+\.\d+|\[[0-9a-fA-F:%.]+\]):\d+->`)
@@ -79,6 +83,8 @@ func (s *Scrubber) Clean(text string) string {
 	if s != nil && s.replacer != nil {
 		text = s.replacer.Replace(text)
 	}
+	text = quotedUserinfo.ReplaceAllString(text, "$1")
+	text = quotedQuery.ReplaceAllString(text, `$1"`)
 	text = userinfo.ReplaceAllString(text, "$1")
 	text = query.ReplaceAllString(text, "$1")
 	text = ephemeral.ReplaceAllString(text, "")

@@ -18,6 +18,7 @@ import (
 
 	"kumodo.io/convoy/fetch/internal/backend"
 	"kumodo.io/convoy/fetch/internal/fault"
+	"kumodo.io/convoy/fetch/internal/tree"
 )
 
 // fileObjects are the objects of a repository on disk.
@@ -69,7 +70,7 @@ func (f *fileObjects) object(id plumbing.Hash) (object, bool, error) {
 		return object{}, false, f.failed(err)
 	}
 	if limit := f.backend.options.Limits.ContentBytes; encoded.Size() > limit {
-		return object{}, false, fault.New(fault.ErrLimit, "the object %s has more than %d bytes", id, limit)
+		return object{}, false, fault.New(fault.ErrLimit, "the object %s has more than %d bytes. %s", id, limit, tree.WayOut(backend.FlagContentBytes))
 	}
 	r, err := encoded.Reader()
 	if err != nil {

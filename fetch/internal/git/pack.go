@@ -11,6 +11,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 
+	"kumodo.io/convoy/fetch/internal/backend"
 	"kumodo.io/convoy/fetch/internal/fault"
 	"kumodo.io/convoy/fetch/internal/tree"
 )
@@ -112,7 +113,7 @@ func (r *packReader) read() error {
 func (r *packReader) take(n int64) error {
 	const perObject = 100
 	if n < 0 || n > r.left {
-		return fault.New(fault.ErrLimit, "the pack holds more than %d bytes when unpacked. "+tree.WayOut, r.limit)
+		return fault.New(fault.ErrLimit, "the pack holds more than %d bytes when unpacked. %s", r.limit, tree.WayOut(backend.FlagContentBytes))
 	}
 	r.left -= n + perObject
 	return nil

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kumodo.io/convoy/fetch/internal/backend"
 	"kumodo.io/convoy/fetch/internal/fault"
 	"kumodo.io/convoy/fetch/internal/tree"
 )
@@ -92,15 +93,18 @@ func scopeOf(pointers []tree.Pointer, visible map[string]bool) string {
 // fit takes the objects that there is room for, in the order of their paths.
 func (b *Backend) fit(p *Plan, used int64, pointers []tree.Pointer, objects map[string]LFSObject) {
 	limits := b.options.Limits
-	room := min(limits.ContentBytes-used, limits.DownloadBytes)
+	room, most, flag := limits.ContentBytes-used, limits.ContentBytes, backend.FlagContentBytes
+	if limits.DownloadBytes < room {
+		room, most, flag = limits.DownloadBytes, limits.DownloadBytes, backend.FlagDownloadBytes
+	}
 	for _, pointer := range pointers {
 		o, ok := objects[pointer.Path]
 		switch {
 		case !ok:
 		case o.Size > limits.FileBytes:
-			p.Refused[pointer.Path] = fault.New(fault.ErrLimit, "it has %d bytes; a file may have %d", o.Size, limits.FileBytes)
+			p.Refused[pointer.Path] = fault.New(fault.ErrLimit, "it has %d bytes; a file may have the %d of --%s", o.Size, limits.FileBytes, backend.FlagFileBytes)
 		case o.Size > room:
-			p.Refused[pointer.Path] = fault.New(fault.ErrLimit, "with it the content has more than %d bytes", limits.ContentBytes)
+			p.Refused[pointer.Path] = fault.New(fault.ErrLimit, "with it there are more bytes than the %d of --%s", most, flag)
 		default:
 			room -= o.Size
 			p.Objects[pointer.Path] = o

@@ -15,7 +15,9 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
 
 	"kumodo.io/convoy/fetch/internal/access"
+	"kumodo.io/convoy/fetch/internal/backend"
 	"kumodo.io/convoy/fetch/internal/fault"
+	"kumodo.io/convoy/fetch/internal/tree"
 )
 
 // remote is one conversation with a server about one repository: what it has, then at most
@@ -38,7 +40,7 @@ func (b *Backend) advertised(ctx context.Context, r remote) (*packp.AdvRefs, err
 		return nil, err
 	}
 	adv, beginning := packp.NewAdvRefs(), &beginning{}
-	err = adv.Decode(io.TeeReader(access.Limited(stream, int64(b.options.Limits.References)*256, "the list of references"), beginning))
+	err = adv.Decode(io.TeeReader(access.Limited(stream, int64(b.options.Limits.References)*256, "the list of references", ""), beginning))
 	var line *pktline.ErrorLine
 	switch {
 	case errors.Is(err, packp.ErrEmptyAdvRefs):
@@ -98,7 +100,7 @@ func (b *Backend) pack(ctx context.Context, r remote, adv *packp.AdvRefs, wants 
 		return nil, err
 	}
 	response := packp.NewUploadPackResponse(request)
-	err = response.Decode(io.NopCloser(access.Limited(answer, b.options.Limits.DownloadBytes, "the pack")))
+	err = response.Decode(io.NopCloser(access.Limited(answer, b.options.Limits.DownloadBytes, "the pack", tree.WayOut(backend.FlagDownloadBytes))))
 	var line *pktline.ErrorLine
 	switch {
 	case errors.As(err, &line):

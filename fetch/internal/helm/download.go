@@ -64,6 +64,9 @@ func (b *Backend) download(ctx context.Context, e entry, digest string) (*downlo
 			continue
 		}
 		data, err := b.get(ctx, client, u, "the chart at", b.limits.DownloadBytes)
+		if errors.Is(err, fault.ErrLimit) {
+			err = fault.Rewrite(err, err.Error()+". "+tree.WayOut(backend.FlagDownloadBytes))
+		}
 		if err != nil {
 			failure = err
 			if ctx.Err() != nil {

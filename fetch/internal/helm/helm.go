@@ -205,7 +205,7 @@ func (b *Backend) read(response *http.Response) (backend.Answer, error) {
 	if err != nil {
 		return backend.Answer{}, err
 	}
-	x, err := parseIndex(access.Limited(body, b.limits.IndexBytes, "the index"))
+	x, err := parseIndex(access.Limited(body, b.limits.IndexBytes, "the index", ""))
 	if errors.Is(err, fault.ErrLimit) {
 		return backend.Answer{}, fault.Rewrite(err, err.Error()+"; publish fewer versions in one index, or use a registry (oci)")
 	}

@@ -3,6 +3,7 @@
 package helm
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"go.yaml.in/yaml/v3"
 
 	"kumodo.io/convoy/fetch/internal/fault"
 )
@@ -76,6 +78,58 @@ func TestBadNeighboursDoNotMatter(t *testing.T) {
 			}
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(e.URLs).To(Equal([]string{tc.want}))
+		})
+	}
+}
+
+// TestEqualVersionsAmongBadNeighbours has the same entries in the style that is read entry by
+// entry, and in one that is read whole.
+func TestEqualVersionsAmongBadNeighbours(t *testing.T) {
+	const lines = `apiVersion: v1
+entries:
+  web:
+    - {name: web, version: 1.0.0, urls: [web-1.0.0.tgz], annotations: {of: later}, kubeVersion: [1]}
+    - null
+    - {name: web, urls: [nover.tgz]}
+    - {name: web, version: master, urls: [m.tgz]}
+    - {name: web, version: 1.0.0, urls: [other/web-1.0.0.tgz]}
+    - {apiVersion: v1, name: web, version: 1.1.0, urls: []}
+    - {name: web, version: 1.2.0, urls: [web-1.2.0.tgz], digest: none}
+    - {name: web, version: 1.2.0, urls: [again/web-1.2.0.tgz]}
+  none: []
+  nil: null
+  text: no list
+  other:
+    - {version: 2.0.0, urls: [other-2.0.0.tgz]}
+future: {things: [1]}
+`
+	var decoded any
+	NewWithT(t).Expect(yaml.Unmarshal([]byte(lines), &decoded)).To(Succeed())
+	whole, err := json.Marshal(decoded)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	for style, text := range map[string]string{"lines": lines, "JSON": string(whole)} {
+		t.Run(style, func(t *testing.T) {
+			g := NewWithT(t)
+			x := parse(t, text)
+			g.Expect(x.skipped).To(Equal(6))
+			g.Expect(x.usable()).To(Equal(2))
+			for given, want := range map[string]string{"1.0.x": "web-1.0.0.tgz", "1.0.0": "web-1.0.0.tgz", "1.2.0": "again/web-1.2.0.tgz", "": "again/web-1.2.0.tgz"} {
+				e, err := x.find("web", given)
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(e.URLs).To(Equal([]string{want}), given)
+			}
+			for given, want := range map[string]string{"1.1.0": "entry has no URL", "master": "is not a semantic version"} {
+				_, err := x.find("web", given)
+				g.Expect(errors.Is(err, fault.ErrContent)).To(BeTrue(), "%v", err)
+				g.Expect(err.Error()).To(ContainSubstring(want))
+			}
+			for _, empty := range []string{"none", "nil", "text"} {
+				_, err := x.find(empty, "")
+				g.Expect(errors.Is(err, fault.ErrNotFound)).To(BeTrue(), "%v", err)
+			}
+			e, err := x.find("other", "2.x")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(e.URLs).To(Equal([]string{"other-2.0.0.tgz"}))
 		})
 	}
 }

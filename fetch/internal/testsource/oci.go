@@ -67,6 +67,12 @@ func (r *Registry) Push(repository string, layers []Layer, tags ...string) strin
 	return r.push(repository, "application/vnd.oci.empty.v1+json", layers, nil, tags...)
 }
 
+// PushChart is Push for the layers of a Helm chart, with the configuration that Helm pushes.
+func (r *Registry) PushChart(repository string, layers []Layer, tags ...string) string {
+	r.t.Helper()
+	return r.push(repository, "application/vnd.cncf.helm.config.v1+json", layers, nil, tags...)
+}
+
 // Refer uploads an artifact that refers to a manifest that was uploaded before.
 func (r *Registry) Refer(repository, subject, artifactType string, layers ...Layer) string {
 	r.t.Helper()

@@ -13,8 +13,10 @@ import (
 	"kumodo.io/convoy/fetch/internal/fault"
 )
 
-// WayOut is what to do about content that exceeds a limit.
-const WayOut = "Take what is not deployed out of the source, or split it"
+// WayOut is what to do about content that exceeds the limit that a flag sets.
+func WayOut(flag string) string {
+	return "Take what is not deployed out of the source, split it, or raise --" + flag
+}
 
 // Builder collects a tree. It refuses names that could mean a place outside the tree, the
 // same name twice, and whatever exceeds its limits.
@@ -36,9 +38,12 @@ func NewBuilder(limits backend.Limits) *Builder {
 	return &Builder{limits: limits, root: &draft{children: map[string]*draft{}}}
 }
 
-// Room returns how many bytes the next file may have.
-func (b *Builder) Room() int64 {
-	return max(0, min(b.limits.FileBytes, b.limits.ContentBytes-b.bytes))
+// Room returns how many bytes the next file may have, and the flag that says so.
+func (b *Builder) Room() (bytes int64, flag string) {
+	if left := b.limits.ContentBytes - b.bytes; left < b.limits.FileBytes {
+		return max(0, left), backend.FlagContentBytes
+	}
+	return b.limits.FileBytes, backend.FlagFileBytes
 }
 
 // Dir adds a directory; one that exists is fine.
@@ -64,7 +69,7 @@ func (b *Builder) File(path string, content []byte, executable bool) error {
 		n.kind = kindExecutable
 	}
 	if int64(len(content)) > b.limits.FileBytes {
-		return fault.New(fault.ErrLimit, "%q has %d bytes; a file may have %d. "+WayOut, path, len(content), b.limits.FileBytes)
+		return fault.New(fault.ErrLimit, "%q has %d bytes; a file may have %d. %s", path, len(content), b.limits.FileBytes, WayOut(backend.FlagFileBytes))
 	}
 	if b.bytes += int64(len(content)); b.bytes > b.limits.ContentBytes {
 		return TooLarge(b.limits)
@@ -74,7 +79,7 @@ func (b *Builder) File(path string, content []byte, executable bool) error {
 
 // TooLarge is the error for content that exceeds the limit of all files together.
 func TooLarge(limits backend.Limits) error {
-	return fault.New(fault.ErrLimit, "the content has more than %d bytes when it is unpacked. "+WayOut, limits.ContentBytes)
+	return fault.New(fault.ErrLimit, "the content has more than %d bytes when it is unpacked. %s", limits.ContentBytes, WayOut(backend.FlagContentBytes))
 }
 
 // Link adds a symbolic link. Where it leads is looked at when it is read.
@@ -128,7 +133,7 @@ func (b *Builder) dir(path string) (*draft, error) {
 
 func (b *Builder) count() error {
 	if b.files++; b.files > b.limits.Files {
-		return fault.New(fault.ErrLimit, "the content has more than %d files and directories. "+WayOut, b.limits.Files)
+		return fault.New(fault.ErrLimit, "the content has more than %d files and directories. %s", b.limits.Files, WayOut(backend.FlagFiles))
 	}
 	return nil
 }

@@ -80,10 +80,14 @@ func Pick(wanted, what string, candidates []Candidate) (Candidate, error) {
 	return pickRange(wanted, what, ordered)
 }
 
-// PickRange is Pick without exact names: wanted is a range, whatever it looks like.
+// PickRange is Pick without exact names: wanted is a range, whatever it looks like. Only a
+// version with a build is itself, as no range can tell builds apart.
 func PickRange(wanted, what string, candidates []Candidate) (Candidate, error) {
 	ordered := slices.Clone(candidates)
 	slices.SortStableFunc(ordered, func(a, b Candidate) int { return Compare(b.Version, a.Version) })
+	if exact := ParseStrict(wanted); exact != nil && exact.Metadata() != "" {
+		return pickExact(exact, wanted, what, ordered)
+	}
 	return pickRange(wanted, what, ordered)
 }
 

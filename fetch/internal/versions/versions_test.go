@@ -67,6 +67,34 @@ func TestPick(t *testing.T) {
 	}
 }
 
+func TestPickRange(t *testing.T) {
+	given := []string{"1.2", "1.2.0", "v1.2.5", "109.0.1_up1.0.2", "109.0.1_up1.0.10", "109.0.0_up1.0.0"}
+	for _, tc := range []struct {
+		name, wanted, want string
+		wantErr            error
+		wantText           string
+	}{
+		{name: "what looks like a name", wanted: "1.2", want: "v1.2.5"},
+		{name: "what looks like a version", wanted: "1.2.0", want: "1.2.0"},
+		{name: "newest build", wanted: "109.0.1", want: "109.0.1_up1.0.10"},
+		{name: "a build", wanted: "109.0.1+up1.0.2", want: "109.0.1_up1.0.2"},
+		{name: "a build that is not there", wanted: "109.0.1+up2", wantErr: fault.ErrNotFound, wantText: "has no version 109.0.1+up2"},
+		{name: "no range", wanted: "newest", wantErr: fault.ErrInvalid},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := NewWithT(t)
+			got, err := PickRange(tc.wanted, "the repository", candidates(given...))
+			if tc.wantErr != nil {
+				g.Expect(errors.Is(err, tc.wantErr)).To(BeTrue(), "%v", err)
+				g.Expect(err.Error()).To(ContainSubstring(tc.wantText))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(got.Name).To(Equal(tc.want))
+		})
+	}
+}
+
 func TestParseStrict(t *testing.T) {
 	for given, want := range map[string]bool{
 		"1.2.3": true, "v1.2.3": true, "1.2.3_up1": true, "1.2": false, "2024-09-22-test": false, "latest": false, "9.9.9.9": false, "": false, "vv1.2.3": false,

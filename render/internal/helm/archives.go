@@ -3,7 +3,6 @@
 package helm
 
 import (
-	"bytes"
 	"fmt"
 	"path"
 	"slices"
@@ -27,8 +26,9 @@ const ratioFrom = 8 << 20
 var decoded = []string{"Chart.yaml", "Chart.lock", "requirements.yaml", "requirements.lock", chartDefaults}
 
 // unpack puts the files of archives in charts/ folders in the place of the archives, so that
-// the library finds folders only: it would unpack archives in archives without end. What
-// aliases make enormous is refused before the library decodes it.
+// the library finds folders only: it would unpack archives in archives without end, and read
+// links in them as empty files. What aliases make enormous is refused before the library
+// decodes it.
 func unpack(files []*loader.BufferedFile, r Request) ([]*loader.BufferedFile, error) {
 	u := unpacker{most: unpackedTimes * r.Limits.Value, ratio: int64(r.Ratio)}
 	err := u.add("", files)
@@ -57,11 +57,8 @@ func (u *unpacker) add(under string, files []*loader.BufferedFile) error {
 			u.files = append(u.files, &loader.BufferedFile{Name: name, Data: f.Data})
 			continue
 		}
-		inside, err := loader.LoadArchiveFiles(bytes.NewReader(f.Data))
+		inside, err := u.open(name, f.Data)
 		if err != nil {
-			return fmt.Errorf("unpacking %s: %w", name, err)
-		}
-		if err := u.count(name, f.Data, inside); err != nil {
 			return err
 		}
 		folder := strings.TrimSuffix(f.Name, path.Ext(f.Name))
@@ -75,24 +72,12 @@ func (u *unpacker) add(under string, files []*loader.BufferedFile) error {
 	return nil
 }
 
-// count refuses too much out of one archive, and out of all of them. The library has bounded
-// what it holds of one.
-func (u *unpacker) count(name string, archive []byte, inside []*loader.BufferedFile) error {
-	size := sizeOf(inside)
-	if size > ratioFrom && size/u.ratio > int64(len(archive)) {
-		return limit.New("%s has %d bytes and grows to more than %d times as many when it is unpacked", name, len(archive), u.ratio)
-	}
-	if u.unpacked += size; u.unpacked > u.most {
-		return limit.New("the archives in charts/ have more than %s", limit.Size(u.most))
-	}
-	return nil
-}
-
-func sizeOf(files []*loader.BufferedFile) (size int64) {
-	for _, f := range files {
-		size += int64(len(f.Data))
-	}
-	return size
+// open reads an archive, from which no more may come than all of them may still give.
+func (u *unpacker) open(name string, archive []byte) ([]*loader.BufferedFile, error) {
+	files, came, err := filesOf(name, archive, bounds{most: u.most - u.unpacked, ratio: u.ratio,
+		tooMuch: limit.Of(limit.FlagBytes, "the archives in charts/ have more than %s", limit.Size(u.most))})
+	u.unpacked += came
+	return files, err
 }
 
 // isDependency tells whether a file of a chart is the archive of a dependency, of the chart

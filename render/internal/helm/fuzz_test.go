@@ -29,6 +29,11 @@ func FuzzChart(f *testing.F) {
 func FuzzArchive(f *testing.F) {
 	archive := files{"Chart.yaml": "apiVersion: v2\nname: sub\nversion: 1.0.0\n", "charts/x/Chart.yaml": "name: x"}
 	f.Add([]byte(archive.packaged(f)))
+	for _, odd := range unusual {
+		if odd.name != "large file" {
+			f.Add([]byte(archived(f, append([]entry{declared}, odd.given...)...)))
+		}
+	}
 	f.Fuzz(func(t *testing.T, content []byte) {
 		_, _ = helm.Render(t.Context(), request(t, files{"Chart.yaml": chartYAML, "charts/sub.tgz": string(content)}, ""))
 	})

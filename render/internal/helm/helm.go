@@ -184,7 +184,7 @@ func run(ctx context.Context, c *chart.Chart, r Request, top chartutil.Values) (
 		return strings.HasSuffix(name, "NOTES.txt") || strings.TrimSpace(text) == ""
 	})
 	if total > r.Limits.Value {
-		return nil, limit.New("the manifests of chart %s have more than %s", c.Name(), limit.Size(r.Limits.Value))
+		return nil, limit.Of(limit.FlagBytes, "the manifests of chart %s have more than %s", c.Name(), limit.Size(r.Limits.Value))
 	}
 	return output, nil
 }

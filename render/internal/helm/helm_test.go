@@ -190,25 +190,38 @@ func TestRendersDoNotTouchEachOther(t *testing.T) {
 	chart["templates/set.yaml"] = `{{ $_ := set .Values "changed" "yes" }}{{ $_ := unset .Values.keep "this" }}` + dump("set", ".Values.keep")
 	chart["values.yaml"] = "keep: {this: 1, that: 2}\n"
 	r := request(t, chart, "keep: {other: 3}")
+	shown := func(r helm.Request) (string, error) {
+		output, err := helm.Render(t.Context(), r)
+		if err != nil {
+			return "", err
+		}
+		text, err := json.Marshal(output)
+		return string(text), err
+	}
+	fresh := [2]string{}
+	for i, values := range []string{"keep: {other: 3}", "b: {cache: {enabled: true, size: 7}}"} {
+		var err error
+		fresh[i], err = shown(request(t, chart, values))
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	g.Expect(fresh[0]).NotTo(ContainSubstring("leaf"))
+	g.Expect(fresh[1]).To(ContainSubstring("leaf"))
+	other := map[string]any{"b": map[string]any{"cache": map[string]any{"enabled": true, "size": 7.0}}}
 	var wait sync.WaitGroup
-	results := make([]string, 8)
+	results, errs := make([]string, 8), make([]error, 8)
 	for i := range results {
 		wait.Go(func() {
 			mine := r
 			if i%2 == 1 {
-				mine.Values = map[string]any{"b": map[string]any{"cache": map[string]any{"enabled": true}}}
+				mine.Values = other
 			}
-			output, err := helm.Render(t.Context(), mine)
-			results[i] = fmt.Sprint(err, len(output.Objects), output.Objects[0].Unstable)
+			results[i], errs[i] = shown(mine)
 		})
 	}
 	wait.Wait()
 	for i, result := range results {
-		want := "<nil> 3 false"
-		if i%2 == 1 {
-			want = "<nil> 4 false"
-		}
-		g.Expect(result).To(Equal(want))
+		g.Expect(errs[i]).NotTo(HaveOccurred())
+		g.Expect(result).To(Equal(fresh[i%2]), "as when nobody else renders")
 	}
 	g.Expect(r.Values).To(Equal(map[string]any{"keep": map[string]any{"other": 3.0}}))
 }
@@ -390,7 +403,7 @@ func TestArchivesInArchivesAreBounded(t *testing.T) {
 		outer[fmt.Sprintf("charts/inner%d.tgz", i)] = inner.packaged(t)
 	}
 	_, err := helm.Render(t.Context(), request(t, files{"Chart.yaml": chartYAML, "charts/outer-1.0.0.tgz": outer.packaged(t)}, ""))
-	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("the archives in charts/ have more than 16 MiB")))
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("the archives in charts/ have more than 16 MiB; raise --render-max-bytes")))
 }
 
 func TestAnArchiveMayNotGrowWithoutMeasure(t *testing.T) {
@@ -400,7 +413,7 @@ func TestAnArchiveMayNotGrowWithoutMeasure(t *testing.T) {
 	}
 	r := request(t, files{"Chart.yaml": chartYAML, "charts/inner-1.0.0.tgz": inner.packaged(t)}, "")
 	_, err := helm.Render(t.Context(), r)
-	NewWithT(t).Expect(err).To(MatchError(And(ContainSubstring("charts/inner-1.0.0.tgz has "), ContainSubstring("grows to more than 100 times as many when it is unpacked"))))
+	NewWithT(t).Expect(err).To(MatchError(And(ContainSubstring("charts/inner-1.0.0.tgz has "), ContainSubstring("grows to more than 100 times as many when it is unpacked; raise --artifact-max-ratio"))))
 	r.Ratio = 100_000
 	_, err = helm.Render(t.Context(), r)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())

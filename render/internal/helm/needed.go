@@ -243,13 +243,12 @@ func (r *resolver) packed(file string) (string, error) {
 	if err != nil {
 		return "", nil
 	}
-	files, err := loader.LoadArchiveFiles(bytes.NewReader(data))
-	r.unpacked += sizeOf(files)
+	tooMuch := limit.New("%s has more than %s", file, limit.Size(loader.MaxDecompressedChartSize))
+	files, came, err := filesOf(file, data, bounds{most: loader.MaxDecompressedChartSize, tooMuch: tooMuch})
 	if err != nil {
-		// It may have been too large. No archive grows to more than a thousandfold.
-		r.unpacked += min(loader.MaxDecompressedChartSize, 1000*int64(len(data)))
+		files = nil // loading it will say better
 	}
-	if r.unpacked > maxUnpacked {
+	if r.unpacked += came; r.unpacked > maxUnpacked {
 		return "", limit.New("the archives in charts/ whose names have no version have more than %s", limit.Size(maxUnpacked))
 	}
 	r.names[file] = nameOf(files)

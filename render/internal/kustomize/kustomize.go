@@ -48,7 +48,7 @@ func Render(ctx context.Context, root fs.FS, dir string, spec corev1alpha1.Kusto
 	for _, r := range resources {
 		decoded, err := document(r, dir, own)
 		if err != nil {
-			return nil, err
+			return nil, source.withoutSecrets(err)
 		}
 		documents = append(documents, decoded...)
 	}
@@ -64,7 +64,7 @@ func build(source *source, dir string) ([]*resource.Resource, error) {
 		return nil, source.refused
 	}
 	if err != nil {
-		return nil, fmt.Errorf("building the kustomization in %s: %w", dir, err)
+		return nil, source.withoutSecrets(fmt.Errorf("building the kustomization in %s: %w", dir, err))
 	}
 	return built.Resources(), nil
 }

@@ -30,6 +30,8 @@ type source struct {
 	// replaced is a file whose content is another than in the source.
 	replacedName    string
 	replacedContent []byte
+	// files are those that were read.
+	files map[string][]byte
 	// refused is the first refusal.
 	refused error
 }
@@ -47,7 +49,7 @@ func open(ctx context.Context, root fs.FS, dir string, spec corev1alpha1.Kustomi
 	if err != nil {
 		return nil, false, fmt.Errorf("%s: %w", path.Join(dir, name), err)
 	}
-	return &source{ctx: ctx, root: root, most: most, left: most, replacedName: path.Join(dir, name), replacedContent: edited}, own, nil
+	return &source{ctx: ctx, root: root, most: most, left: most, replacedName: path.Join(dir, name), replacedContent: edited, files: map[string][]byte{}}, own, nil
 }
 
 // inside turns a path of the library into one of the source.
@@ -78,6 +80,7 @@ func (s *source) ReadFile(p string) ([]byte, error) {
 		}
 		return nil, err
 	}
+	s.files[file] = content
 	return content, nil
 }
 
@@ -91,7 +94,7 @@ func (s *source) take(bytes int64) error {
 		return limit.Time()
 	}
 	if s.left -= bytes + perRead; s.left < 0 {
-		return limit.New("the kustomization reads more than %s, each file counted as often as it is read", limit.Size(s.most))
+		return limit.Of(limit.FlagBytes, "the kustomization reads more than %s, each file counted as often as it is read", limit.Size(s.most))
 	}
 	return nil
 }

@@ -19,8 +19,27 @@ func (e *Error) Error() string { return "stopped: " + e.Limit }
 // New gives an Error for a limit that the same input always meets.
 func New(format string, args ...any) *Error { return &Error{Limit: fmt.Sprintf(format, args...)} }
 
+// The flags by which a process sets limits.
+const (
+	FlagTime  = "render-timeout"
+	FlagBytes = "render-max-bytes"
+	// FlagRatio is that of archives which are fetched; those inside of charts are held to it.
+	FlagRatio = "artifact-max-ratio"
+)
+
+// Of gives an Error for a limit that the same input always meets, and that a flag sets.
+func Of(flag, format string, args ...any) *Error {
+	e := New(format, args...)
+	e.Limit += "; raise --" + flag
+	return e
+}
+
 // Time gives the Error for what took too long.
-func Time() *Error { return &Error{Limit: "rendering takes too long", Passing: true} }
+func Time() *Error {
+	e := Of(FlagTime, "rendering takes too long")
+	e.Passing = true
+	return e
+}
 
 // Size writes a number of bytes for people.
 func Size(bytes int64) string {

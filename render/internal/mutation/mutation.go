@@ -14,11 +14,13 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/render/internal/lossless"
+	"kumodo.io/convoy/render/internal/scrub"
 	"kumodo.io/convoy/render/internal/selection"
 )
 
@@ -31,6 +33,8 @@ type Mutation struct {
 
 	target *selection.Selector
 	patch  func(object *unstructured.Unstructured) (map[string]any, error)
+	// texts are what it would write into a Secret.
+	texts []string
 }
 
 // Compile parses a mutation. The error says which part of it cannot be parsed.
@@ -43,11 +47,23 @@ func Compile(m corev1alpha1.Mutation) (*Mutation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("patch: %w", err)
 	}
-	compiled := &Mutation{Name: m.Name, Optional: m.Optional, target: target}
+	compiled := &Mutation{Name: m.Name, Optional: m.Optional, target: target, texts: textsIn(patch)}
 	if compiled.patch, err = compilePatch(m.Type, patch); err != nil {
 		return nil, fmt.Errorf("patch: %w", err)
 	}
 	return compiled, nil
+}
+
+// textsIn gives what a patch would write into a Secret.
+func textsIn(patch any) (texts []string) {
+	fields, _ := patch.(map[string]any)
+	texts = scrub.Scalars(fields["data"], scrub.Scalars(fields["stringData"], nil))
+	operations, _ := patch.([]any)
+	for _, operation := range operations {
+		fields, _ := operation.(map[string]any)
+		texts = scrub.Scalars(fields["value"], texts)
+	}
+	return texts
 }
 
 func compilePatch(kind corev1alpha1.MutationType, patch any) (func(*unstructured.Unstructured) (map[string]any, error), error) {
@@ -76,7 +92,7 @@ func (m *Mutation) Matches(object *unstructured.Unstructured) bool { return m.ta
 func (m *Mutation) Apply(object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	patched, err := m.patch(object)
 	if err != nil {
-		return nil, err
+		return nil, m.withoutSecrets(object, err)
 	}
 	result := &unstructured.Unstructured{Object: patched}
 	if result.GroupVersionKind().GroupKind() != object.GroupVersionKind().GroupKind() {
@@ -86,6 +102,16 @@ func (m *Mutation) Apply(object *unstructured.Unstructured) (*unstructured.Unstr
 		return nil, errors.New("the patch would remove the object's name")
 	}
 	return result, nil
+}
+
+// withoutSecrets takes what an object and the mutation have for a Secret out of an error:
+// libraries cite what they cannot patch.
+func (m *Mutation) withoutSecrets(object *unstructured.Unstructured, err error) error {
+	if object.GroupVersionKind().GroupKind() != (schema.GroupKind{Kind: "Secret"}) {
+		return err
+	}
+	texts := scrub.Scalars(object.Object["data"], scrub.Scalars(object.Object["stringData"], slices.Clone(m.texts)))
+	return scrub.New(texts).Error(err)
 }
 
 // strategic applies a strategic merge patch. Only built-in kinds say how their lists are

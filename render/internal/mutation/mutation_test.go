@@ -156,6 +156,28 @@ func TestApplyRefuses(t *testing.T) {
 	}
 }
 
+// TestRefusalsShowNothingOfSecrets has patches that libraries cite when they cannot apply them.
+func TestRefusalsShowNothingOfSecrets(t *testing.T) {
+	const secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: db}\nstringData: {password: hunter2-old}\ndata: {token: aHVudGVyMi10b2tlbg==}\n"
+	for _, tc := range []struct {
+		name, patch string
+		kind        corev1alpha1.MutationType
+		want        string
+	}{
+		{"a directive that does not exist", "stringData: {$patch: repalce, password: hunter2-new}", corev1alpha1.MutationStrategic, "unknown patch type: *** in map"},
+		{"a test that does not hold", "[{op: test, path: /stringData/password, value: hunter2-new}]", corev1alpha1.MutationJSON, "/stringData/password"},
+		{"a path into a text", "[{op: add, path: /stringData/password/x, value: {a: hunter2-new}}]", corev1alpha1.MutationJSON, "/stringData/password/x"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := NewWithT(t)
+			m, err := mutation.Compile(corev1alpha1.Mutation{Type: tc.kind, Patch: tc.patch})
+			g.Expect(err).NotTo(HaveOccurred())
+			_, err = m.Apply(object(t, secret))
+			g.Expect(err).To(MatchError(And(ContainSubstring(tc.want), Not(ContainSubstring("hunter2")))))
+		})
+	}
+}
+
 func TestCompileRefuses(t *testing.T) {
 	tests := []struct {
 		name  string

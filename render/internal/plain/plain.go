@@ -35,7 +35,7 @@ func Render(ctx context.Context, fsys fs.FS, dir string, most int64) ([]manifest
 			return err
 		}
 		if left -= int64(len(content)); left < 0 {
-			return limit.New("the manifests in %s have more than %s", dir, limit.Size(most))
+			return limit.Of(limit.FlagBytes, "the manifests in %s have more than %s", dir, limit.Size(most))
 		}
 		if ctx.Err() != nil {
 			return limit.Time()

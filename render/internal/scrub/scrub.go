@@ -11,6 +11,8 @@ package scrub
 import (
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -81,6 +83,35 @@ func lower(text string) string {
 		}
 	}
 	return string(lowered)
+}
+
+// Scalars adds every text and number inside a decoded value to texts.
+func Scalars(value any, texts []string) []string {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, inner := range v {
+			texts = Scalars(inner, texts)
+		}
+	case []any:
+		for _, inner := range v {
+			texts = Scalars(inner, texts)
+		}
+	case string:
+		texts = append(texts, v)
+	case bool, nil:
+	default:
+		texts = append(texts, fmt.Sprint(v))
+	}
+	return texts
+}
+
+// Error gives an error without the secrets: the same one if its text shows none of them, else
+// one that leads to no other.
+func (s *Scrubber) Error(err error) error {
+	if text := s.Text(err.Error()); text != err.Error() {
+		return errors.New(text)
+	}
+	return err
 }
 
 // Text gives a text without the secrets.

@@ -5,7 +5,6 @@ package values
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strconv"
 
 	"kumodo.io/convoy/render/internal/lossless"
@@ -64,24 +63,4 @@ func number(n json.Number) (any, bool) {
 	}
 	u, err := strconv.ParseUint(n.String(), 10, 64)
 	return u, err == nil
-}
-
-// scalars adds the text of every scalar inside value to texts.
-func scalars(value any, texts []string) []string {
-	switch v := value.(type) {
-	case map[string]any:
-		for _, inner := range v {
-			texts = scalars(inner, texts)
-		}
-	case []any:
-		for _, inner := range v {
-			texts = scalars(inner, texts)
-		}
-	case string:
-		texts = append(texts, v)
-	case bool, nil:
-	default:
-		texts = append(texts, fmt.Sprint(v))
-	}
-	return texts
 }

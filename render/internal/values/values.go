@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/render/internal/scrub"
 	"kumodo.io/convoy/render/internal/tree"
 )
 
@@ -157,7 +158,7 @@ func (v *Resolved) add(ctx context.Context, r Request, ref corev1alpha1.ValuesRe
 		return &InvalidError{Origin: fmt.Sprintf("valuesFrom: %s %s", ref.Kind, ref.Name), Err: err}
 	}
 	if ref.Kind == kindSecret {
-		v.Secrets = scalars(layer, v.Secrets)
+		v.Secrets = scrub.Scalars(layer, v.Secrets)
 	}
 	v.merge(Origin{Kind: ref.Kind, Name: ref.Name, Key: keyOf(ref)}, layer)
 	return nil

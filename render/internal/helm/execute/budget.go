@@ -71,7 +71,7 @@ func (b *budget) made(n int64) error {
 		return b.tooLarge()
 	}
 	if b.bytes -= n; b.bytes < 0 {
-		return limit.New("templates make more than %s of text", limit.Size(b.limits.Made))
+		return limit.Of(limit.FlagBytes, "templates make more than %s of text", limit.Size(b.limits.Made))
 	}
 	return nil
 }
@@ -82,13 +82,13 @@ func (b *budget) may(n int64) error {
 		return b.tooLarge()
 	}
 	if n > b.bytes {
-		return limit.New("templates make more than %s of text", limit.Size(b.limits.Made))
+		return limit.Of(limit.FlagBytes, "templates make more than %s of text", limit.Size(b.limits.Made))
 	}
 	return nil
 }
 
 func (b *budget) tooLarge() error {
-	return limit.New("a text or list would have more than %s", limit.Size(b.limits.Value))
+	return limit.Of(limit.FlagBytes, "a text or list would have more than %s", limit.Size(b.limits.Value))
 }
 
 // enter begins a call of a template, which leave ends.
