@@ -52,8 +52,8 @@ func (s *Store) Put(ctx context.Context, record Record) error {
 	if err != nil {
 		return err
 	}
-	if len(s.options.Recipients) == 0 && !s.options.AllowPlaintextSecrets && holdsSecrets(record.Result) {
-		return ErrPlaintextSecrets
+	if secret := secretOf(record.Result); secret != "" && len(s.options.Recipients) == 0 && !s.options.AllowPlaintextSecrets {
+		return fmt.Errorf("%w: Secret %s", ErrPlaintextSecrets, secret)
 	}
 	there, err := s.claim(ctx, key)
 	if err != nil {
@@ -129,13 +129,13 @@ func verify(r Record, namespace, name, wanted string) error {
 	return nil
 }
 
-func holdsSecrets(r *render.Result) bool {
+func secretOf(r *render.Result) string {
 	for _, o := range objectsOf(r) {
 		if gvk := o.Object.GroupVersionKind(); gvk.Group == "" && gvk.Kind == "Secret" {
-			return true
+			return o.Object.GetName()
 		}
 	}
-	return false
+	return ""
 }
 
 // objectsOf gives all objects of a render, those of hooks included.

@@ -126,6 +126,7 @@ type Controller struct {
 	awaits            awaits
 	expressions       expressions
 	sightings         sightings
+	stored            shelf
 	metrics           *metrics
 }
 

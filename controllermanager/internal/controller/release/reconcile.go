@@ -44,6 +44,7 @@ func (c *Controller) deliverSteps() []step {
 		{"rollback", c.rollBack, ""},
 		{"revive inventory", c.reviveInventory, ""},
 		{"spent hooks", c.removeSpent, ""},
+		{"keep", c.keepApplied, ""},
 		{"hold", c.holdAtGates, ""},
 		{"decide", c.decide, ""},
 		{"gates", c.awaitGates, ""},
@@ -213,6 +214,7 @@ func (c *Controller) forget(key types.NamespacedName) {
 	c.lastClusters.forget(key)
 	c.forgetReferences(key)
 	c.sightings.forget(key)
+	c.stored.forget(key)
 }
 
 // untilFrom is how long it is from now until d after since, 0 when that is past.

@@ -6,6 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/render"
@@ -17,17 +22,83 @@ func (c *Controller) storeRender(ctx context.Context, s *scope) outcome {
 	if c.config.Renders == nil || s.pinnedRender() || s.rolledBack || !s.fresh() || s.writtenAhead() {
 		return next()
 	}
+	if err := c.put(ctx, s); err != nil {
+		reason, way := corev1alpha1.ReasonApplyFailed, ""
+		if errors.Is(err, store.ErrPlaintextSecrets) {
+			reason, way = corev1alpha1.ReasonInvalidConfiguration,
+				": convoy-controller-manager needs --render-store-recipient, or --render-store-allow-plaintext-secrets"
+		}
+		return fail(corev1alpha1.ConditionApplied, reason, fmt.Errorf("storing the render before it is applied: %w%s", err, way))
+	}
+	return next()
+}
+
+func (c *Controller) put(ctx context.Context, s *scope) error {
 	err := c.config.Renders.Put(ctx, store.Record{
 		Namespace: s.key.Namespace, Name: s.key.Name, UID: s.release.UID, Revision: s.revision, Result: s.result,
 	})
-	if err != nil {
-		reason := corev1alpha1.ReasonApplyFailed
-		if errors.Is(err, store.ErrPlaintextSecrets) {
-			reason = corev1alpha1.ReasonInvalidConfiguration
-		}
-		return fail(corev1alpha1.ConditionApplied, reason, fmt.Errorf("storing the render before it is applied: %w", err))
+	if err == nil {
+		c.stored.has(s.key, s.result.Digest)
+	}
+	return err
+}
+
+// keepApplied stores what is applied already, unless this process knows that it is stored: there
+// may be a store, or another one, only since then. It is no failure of the Release when that
+// cannot be; a store that cannot be used is left alone by all Releases for a while.
+func (c *Controller) keepApplied(ctx context.Context, s *scope) outcome {
+	digest := s.result.Digest
+	if c.config.Renders == nil || s.pinnedRender() || s.rolledBack || s.applied().Render != digest || !c.stored.lacks(s.key, digest, s.now) {
+		return next()
+	}
+	err := c.put(ctx, s)
+	if err == nil {
+		return next()
+	}
+	klog.FromContext(ctx).Info("What is applied could not be stored", "render", digest, "err", err)
+	if errors.Is(err, store.ErrUnavailable) {
+		c.stored.rest(s.now.Add(storeRest))
+	} else {
+		c.stored.has(s.key, digest) // it will not be stored another time either
 	}
 	return next()
+}
+
+// storeRest is how long a store that could not be used is not asked to take what is applied.
+const storeRest = time.Minute
+
+// shelf remembers which render of each Release the store has.
+type shelf struct {
+	mu     sync.Mutex
+	of     map[types.NamespacedName]string
+	closed time.Time // until then
+}
+
+func (o *shelf) has(release types.NamespacedName, digest string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.of == nil {
+		o.of = map[types.NamespacedName]string{}
+	}
+	o.of[release] = digest
+}
+
+func (o *shelf) lacks(release types.NamespacedName, digest string, now time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.of[release] != digest && !now.Before(o.closed)
+}
+
+func (o *shelf) rest(until time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = until
+}
+
+func (o *shelf) forget(release types.NamespacedName) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.of, release)
 }
 
 // loadPinned takes the stored render that the Release is pinned to. The source may be gone.
@@ -39,7 +110,8 @@ func (c *Controller) loadPinned(ctx context.Context, s *scope) outcome {
 	digest := render.PinnedDigest(s.release)
 	record, err := c.config.Renders.Get(ctx, s.key.Namespace, s.key.Name, digest)
 	if errors.Is(err, store.ErrNotFound) {
-		err = fmt.Errorf("the render store has no render %s of this Release: choose one from status.history: %w", digest, err)
+		err = fmt.Errorf("the render store has no render %s of this Release; it has those of status.history that were applied since there is a store: "+
+			"choose another one, or pin to a revision: %w", digest, err)
 	}
 	if err != nil {
 		return fail(corev1alpha1.ConditionRendered, corev1alpha1.ReasonRenderFailed, err)

@@ -104,3 +104,21 @@ func offersWhole(w *world, revision, content string) *render.Result {
 	}
 	return result
 }
+
+// What was applied before there was a store is stored at the next pass, once.
+func TestAStoreThatComesLater(t *testing.T) {
+	w := settledWorld(t, newRelease(), objectOf("ConfigMap", "a", 0, "a1"))
+	w.config.Renders = away{}
+	w.pass()
+	w.Expect(w.condition(corev1alpha1.ConditionReady)).To(Equal("True Ready"), "it is no failure of what is applied")
+
+	w.config.Renders = w.source
+	w.pass()
+	w.Expect(w.source.stored).To(BeEmpty(), "a store that could not be used is left alone")
+	w.clock.SetTime(w.clock.Now().Add(storeRest))
+	w.pass()
+	w.Expect(w.source.stored).To(HaveKey("render of main@1"))
+	clear(w.source.stored)
+	w.pass()
+	w.Expect(w.source.stored).To(BeEmpty())
+}
