@@ -5,6 +5,7 @@
 package sources
 
 import (
+	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
 	sourcelisters "kumodo.io/convoy/client/listers/source/v1alpha1"
 )
 
@@ -50,6 +52,40 @@ func ReferenceOf(content corev1alpha1.ReleaseSource) (reference Reference, ok bo
 		return Reference{Kind: KindOCIRegistry, Name: content.OCI.RegistryRef.Name}, true
 	}
 	return Reference{}, false
+}
+
+// ErrNoSource says that a Release names no source at all.
+var ErrNoSource = errors.New("spec.source names no source")
+
+// ReferencesOf gives every source object that a Release draws on: that of its content
+// first, then those of its values.
+func ReferencesOf(release *corev1alpha1.Release) []Reference {
+	var references []Reference
+	if reference, ok := ReferenceOf(release.Spec.Source); ok {
+		references = append(references, reference)
+	}
+	if release.Spec.Render == nil || release.Spec.Render.Helm == nil {
+		return references
+	}
+	for _, from := range release.Spec.Render.Helm.ValuesFrom {
+		if from.Kind == KindGitRepository || from.Kind == KindOCIRegistry {
+			references = append(references, Reference{Kind: from.Kind, Name: from.Name})
+		}
+	}
+	return references
+}
+
+// Conditions gives the conditions of a source.
+func Conditions(source Object) []metav1.Condition {
+	switch s := source.(type) {
+	case *sourcev1alpha1.GitRepository:
+		return s.Status.Conditions
+	case *sourcev1alpha1.HelmRegistry:
+		return s.Status.Conditions
+	case *sourcev1alpha1.OCIRegistry:
+		return s.Status.Conditions
+	}
+	return nil
 }
 
 // Lookup finds source objects in informer caches. What it gives is shared and must not be

@@ -13,7 +13,7 @@ import (
 
 	"kumodo.io/convoy/client/clientset/versioned"
 	externalversions "kumodo.io/convoy/client/informers/externalversions"
-	"kumodo.io/convoy/controllermanager/internal/sources"
+	"kumodo.io/convoy/internal/sources"
 )
 
 // informers are the caches of the host cluster's objects.

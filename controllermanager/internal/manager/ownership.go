@@ -9,8 +9,8 @@ import (
 	"k8s.io/klog/v2"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
-	"kumodo.io/convoy/controllermanager/internal/sources"
 	"kumodo.io/convoy/internal/shard"
+	"kumodo.io/convoy/internal/sources"
 )
 
 // queue is what a change of ownership does with a controller.

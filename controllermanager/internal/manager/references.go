@@ -11,9 +11,9 @@ import (
 	"k8s.io/klog/v2"
 
 	"kumodo.io/convoy/clusterconn"
-	"kumodo.io/convoy/controllermanager/internal/sources"
 	"kumodo.io/convoy/internal/controller/base"
 	"kumodo.io/convoy/internal/references"
+	"kumodo.io/convoy/internal/sources"
 )
 
 // Kinds of owners besides those of sources.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
-	"kumodo.io/convoy/controllermanager/internal/sources"
+	"kumodo.io/convoy/controllermanager/internal/content"
 )
 
 // fetchArtifact gets the content of the revision. The coordinator fetches it once for all
@@ -18,7 +18,7 @@ func (c *Controller) fetchArtifact(ctx context.Context, s *scope) outcome {
 	}
 	artifact, err := c.config.Fetcher.Fetch(ctx, s.want, s.revision)
 	if err != nil {
-		return fail(corev1alpha1.ConditionSourceReady, sources.Reason(err), err)
+		return fail(corev1alpha1.ConditionSourceReady, content.Reason(err), err)
 	}
 	s.artifact = artifact
 	s.release.Status.Source.Digest = artifact.Digest

@@ -18,9 +18,10 @@ import (
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/client/clientset/versioned"
 	"kumodo.io/convoy/controllermanager/internal/apply"
-	"kumodo.io/convoy/controllermanager/internal/sources"
+	"kumodo.io/convoy/controllermanager/internal/content"
 	"kumodo.io/convoy/fetch"
 	"kumodo.io/convoy/internal/controller/base"
+	"kumodo.io/convoy/internal/sources"
 	"kumodo.io/convoy/render"
 	"kumodo.io/convoy/render/store"
 )
@@ -83,7 +84,7 @@ type Config struct {
 	// Fetcher finds and gives their content.
 	Fetcher fetch.Fetcher
 	// HostReader reads ConfigMaps and Secrets.
-	HostReader sources.HostReader
+	HostReader content.HostReader
 	// References tells of changes of what HostReader reads; nil: they are seen when a pass is
 	// made for another reason.
 	References References

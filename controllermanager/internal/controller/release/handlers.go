@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
-	"kumodo.io/convoy/controllermanager/internal/sources"
 	"kumodo.io/convoy/internal/controller/base"
+	"kumodo.io/convoy/internal/sources"
 )
 
 // enqueuer takes the keys of Releases.

@@ -11,8 +11,8 @@ import (
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
-	"kumodo.io/convoy/controllermanager/internal/sources"
 	"kumodo.io/convoy/internal/controller/base"
+	"kumodo.io/convoy/internal/sources"
 )
 
 func TestWhatChangesAReleasesInput(t *testing.T) {

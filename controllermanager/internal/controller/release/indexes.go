@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
-	"kumodo.io/convoy/controllermanager/internal/sources"
+	"kumodo.io/convoy/internal/sources"
 )
 
 // Indexes of the Release informer.

@@ -7,9 +7,9 @@ import (
 	"fmt"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
-	"kumodo.io/convoy/controllermanager/internal/sources"
 	"kumodo.io/convoy/fetch"
 	"kumodo.io/convoy/internal/controller/base"
+	"kumodo.io/convoy/internal/sources"
 )
 
 // awaitPeers keeps a commit that changes several Releases in order. Those of a lower wave,

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
-	"kumodo.io/convoy/controllermanager/internal/sources"
 	"kumodo.io/convoy/internal/references"
+	"kumodo.io/convoy/internal/sources"
 )
 
 // References has Releases enqueued when ConfigMaps and Secrets change that they refer to.

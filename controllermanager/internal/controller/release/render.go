@@ -9,7 +9,7 @@ import (
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/clusterconn"
-	"kumodo.io/convoy/controllermanager/internal/sources"
+	"kumodo.io/convoy/controllermanager/internal/content"
 	"kumodo.io/convoy/render"
 )
 
@@ -39,7 +39,7 @@ func (c *Controller) renderInput(s *scope) render.Input {
 	return render.Input{
 		Release:  s.release,
 		Artifact: render.Artifact(*s.artifact),
-		References: sources.References{
+		References: content.References{
 			HostReader: c.config.HostReader, Lookup: c.config.Sources, Fetcher: c.config.Fetcher, MaxAge: maxAge(s),
 		},
 		Cluster: s.target, Lookup: render.LookupOf(s.target, clusterconn.Classify),

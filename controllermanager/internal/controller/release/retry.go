@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
-	"kumodo.io/convoy/controllermanager/internal/sources"
+	"kumodo.io/convoy/internal/sources"
 )
 
 // attempts remembers what of a Release failed with which input, so that events do not

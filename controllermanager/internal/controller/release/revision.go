@@ -12,8 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
-	"kumodo.io/convoy/controllermanager/internal/sources"
+	"kumodo.io/convoy/controllermanager/internal/content"
 	"kumodo.io/convoy/fetch"
+	"kumodo.io/convoy/internal/sources"
 )
 
 // findRevision finds the source and the revision that is wanted of it. A moving reference
@@ -33,7 +34,7 @@ func (c *Controller) findRevision(ctx context.Context, s *scope) outcome {
 	}
 	revision, checkedAt, err := c.config.Fetcher.Resolve(ctx, s.want)
 	if err != nil {
-		return fail(corev1alpha1.ConditionSourceReady, sources.Reason(err), err)
+		return fail(corev1alpha1.ConditionSourceReady, content.Reason(err), err)
 	}
 	s.revision = revision
 	if checkedAt.IsZero() {

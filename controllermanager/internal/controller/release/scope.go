@@ -10,8 +10,8 @@ import (
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/controllermanager/internal/inventory"
-	"kumodo.io/convoy/controllermanager/internal/sources"
 	"kumodo.io/convoy/fetch"
+	"kumodo.io/convoy/internal/sources"
 	"kumodo.io/convoy/render"
 )
 

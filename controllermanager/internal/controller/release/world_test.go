@@ -22,9 +22,9 @@ import (
 	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
 	sourcelisters "kumodo.io/convoy/client/listers/source/v1alpha1"
 	"kumodo.io/convoy/controllermanager/internal/apply"
-	"kumodo.io/convoy/controllermanager/internal/sources"
 	"kumodo.io/convoy/fetch"
 	"kumodo.io/convoy/internal/controller/base"
+	"kumodo.io/convoy/internal/sources"
 	"kumodo.io/convoy/render"
 	"kumodo.io/convoy/render/store"
 )

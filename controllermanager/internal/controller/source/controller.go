@@ -15,10 +15,10 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 
-	"kumodo.io/convoy/controllermanager/internal/sources"
 	"kumodo.io/convoy/fetch"
 	"kumodo.io/convoy/internal/controller/base"
 	"kumodo.io/convoy/internal/references"
+	"kumodo.io/convoy/internal/sources"
 )
 
 // Checker asks sources.

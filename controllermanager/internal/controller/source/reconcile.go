@@ -16,9 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
-	"kumodo.io/convoy/controllermanager/internal/sources"
+	"kumodo.io/convoy/controllermanager/internal/content"
 	"kumodo.io/convoy/internal/controller/base"
 	"kumodo.io/convoy/internal/references"
+	"kumodo.io/convoy/internal/sources"
 )
 
 const (
@@ -130,7 +131,7 @@ func (c *Controller[T]) check(ctx context.Context, source T, state string, now t
 		Status: metav1.ConditionTrue, Reason: corev1alpha1.ReasonReachable, Message: "the source answers and accepts the credentials",
 	}
 	if err != nil {
-		condition = metav1.Condition{Status: metav1.ConditionFalse, Reason: sources.Reason(err), Message: err.Error()}
+		condition = metav1.Condition{Status: metav1.ConditionFalse, Reason: content.Reason(err), Message: err.Error()}
 	} else {
 		c.kind.Learn(checked, result)
 	}

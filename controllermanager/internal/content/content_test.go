@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package sources
+package content
 
 import (
 	"context"
@@ -20,6 +20,7 @@ import (
 	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
 	sourcelisters "kumodo.io/convoy/client/listers/source/v1alpha1"
 	"kumodo.io/convoy/fetch"
+	"kumodo.io/convoy/internal/sources"
 )
 
 func TestReason(t *testing.T) {
@@ -70,7 +71,7 @@ func (r repository) Fetch(_ context.Context, _ fetch.Want, revision string) (*fe
 	return &fetch.Artifact{Revision: revision, Root: r[revision], Path: "."}, nil
 }
 
-func lookup(g *WithT, objects ...Object) Lookup {
+func lookup(g *WithT, objects ...sources.Object) sources.Lookup {
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	registries := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	for _, object := range objects {
@@ -80,7 +81,7 @@ func lookup(g *WithT, objects ...Object) Lookup {
 		}
 		g.Expect(indexer.Add(object)).To(Succeed())
 	}
-	return Lookup{GitRepositories: sourcelisters.NewGitRepositoryLister(indexer), OCIRegistries: sourcelisters.NewOCIRegistryLister(registries)}
+	return sources.Lookup{GitRepositories: sourcelisters.NewGitRepositoryLister(indexer), OCIRegistries: sourcelisters.NewOCIRegistryLister(registries)}
 }
 
 func TestFile(t *testing.T) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package sources
+package content
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/fetch"
+	"kumodo.io/convoy/internal/sources"
 	"kumodo.io/convoy/render"
 )
 
@@ -22,7 +23,7 @@ type HostReader interface {
 // cluster and files of sources.
 type References struct {
 	HostReader
-	Lookup  Lookup
+	Lookup  sources.Lookup
 	Fetcher fetch.Fetcher
 	// MaxAge is how old the look at a moving reference may be.
 	MaxAge time.Duration
@@ -32,7 +33,7 @@ type References struct {
 // API NotFound error, that of an absent file fs.ErrNotExist, and others are the fetch
 // coordinator's.
 func (r References) File(ctx context.Context, namespace string, ref corev1alpha1.ValuesReference) ([]byte, error) {
-	source, err := r.Lookup.Find(namespace, Reference{Kind: ref.Kind, Name: ref.Name})
+	source, err := r.Lookup.Find(namespace, sources.Reference{Kind: ref.Kind, Name: ref.Name})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package sources
+package content
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
 	sourcelisters "kumodo.io/convoy/client/listers/source/v1alpha1"
 	"kumodo.io/convoy/fetch"
+	"kumodo.io/convoy/internal/sources"
 	"kumodo.io/convoy/render"
 )
 
@@ -40,7 +41,7 @@ func TestChartsComeFromTheNamespaceOfTheRelease(t *testing.T) {
 	}
 	fetcher := &charts{}
 	references := References{Fetcher: fetcher, MaxAge: time.Minute,
-		Lookup: Lookup{HelmRegistries: sourcelisters.NewHelmRegistryLister(helm), OCIRegistries: sourcelisters.NewOCIRegistryLister(oci)}}
+		Lookup: sources.Lookup{HelmRegistries: sourcelisters.NewHelmRegistryLister(helm), OCIRegistries: sourcelisters.NewOCIRegistryLister(oci)}}
 	for _, repository := range []string{"https://team.test", "oci://team.test/charts"} {
 		artifact, err := references.Chart(t.Context(), "team", render.Dependency{Repository: repository, Name: "db", Version: "^1"})
 		g.Expect(err).NotTo(HaveOccurred())
