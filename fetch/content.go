@@ -4,9 +4,12 @@ package fetch
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"k8s.io/klog/v2"
 
+	"kumodo.io/convoy/fetch/internal/git"
 	"kumodo.io/convoy/fetch/internal/tree"
 )
 
@@ -19,6 +22,92 @@ func (c *Coordinator) bring(t *target, revision string) bringer {
 		klog.FromContext(ctx).V(2).Info("Fetching content", "url", t.url, "revision", revision)
 		t.counts.fetches.Add(1)
 		return t.backend.Fetch(ctx, ops, revision)
+	}
+}
+
+// based is the content of a revision as its source holds it.
+type based struct {
+	key  string
+	tree *tree.Tree
+	// reason says why the tree is a part only, nil when it is all.
+	reason error
+}
+
+// base returns the content of a revision as its source holds it. Of a Git commit that is too
+// large to be taken in whole, it is that at the target's path.
+func (c *Coordinator) base(ctx context.Context, t *target, key, revision string, d demand) (b based, err error) {
+	b.key = key
+	repository, ok := t.backend.(*git.Backend)
+	if !ok {
+		b.tree, err = c.content(ctx, t, key, d, c.bring(t, revision))
+		return b, err
+	}
+	b.reason = c.tooLarge(t, key, d)
+	if b.reason == nil {
+		b.tree, err = c.content(ctx, t, key, d, c.bring(t, revision))
+		if t.path != "." && errors.Is(err, ErrLimit) && ctx.Err() == nil {
+			b.reason = err
+		}
+	}
+	if b.reason != nil {
+		b.key = partKey(key, t.path)
+		b.tree, err = c.part(ctx, t, repository, key, revision, t.path, d, b.reason)
+	}
+	if err == nil {
+		err = b.tree.Omitted(t.path)
+	}
+	return b, err
+}
+
+// largeAge is how long commits of a repository are taken to be too large after one was.
+const largeAge = time.Hour
+
+// large says that a commit was too large to be fetched whole, and that parts were to be had.
+type large struct {
+	key    string
+	at     time.Time
+	reason error
+}
+
+// tooLarge gives the reason why a commit is not even tried to be fetched whole, which takes
+// much when it is too large: it was found to be, or another one of the repository lately.
+func (c *Coordinator) tooLarge(t *target, key string, d demand) error {
+	fact, ok := c.operation(t, d).Recall("large")
+	if !ok || t.path == "." {
+		return nil
+	}
+	known := fact.(large)
+	if known.key != key && c.options.Clock.Now().Sub(known.at) > largeAge {
+		return nil
+	}
+	return known.reason
+}
+
+func partKey(key, path string) string { return key + "/part/" + path }
+
+// part returns the content of a commit at a path.
+func (c *Coordinator) part(ctx context.Context, t *target, repository *git.Backend, key, revision, path string, d demand, reason error) (*tree.Tree, error) {
+	return c.content(ctx, t, partKey(key, path), d, func(ctx context.Context, ops *operation) (*tree.Tree, error) {
+		klog.FromContext(ctx).V(1).Info("The commit is too large to be fetched whole; fetching a part", "url", t.url, "revision", revision, "path", path, "reason", reason.Error())
+		t.counts.fetches.Add(1)
+		content, err := repository.FetchPart(ctx, ops, revision, path, reason)
+		if err == nil && c.tooLarge(t, key, d) == nil {
+			ops.Remember("large", large{key: key, at: c.options.Clock.Now(), reason: reason})
+		}
+		return content, err
+	})
+}
+
+// more gives further parts of a commit to who reads beyond the target's path, as kustomizations
+// do that have their bases elsewhere.
+func (c *Coordinator) more(ctx context.Context, t *target, key, revision string, want Want, reason error) func(path string) (*tree.Tree, error) {
+	repository, _ := t.backend.(*git.Backend)
+	return func(path string) (*tree.Tree, error) {
+		content, err := c.part(ctx, t, repository, key, revision, path, c.demand(want.MaxAge, want.Since), reason)
+		if err != nil {
+			return nil, t.describe(err)
+		}
+		return content, nil
 	}
 }
 

@@ -133,18 +133,25 @@ func (c *Coordinator) Fetch(ctx context.Context, want Want, revision string) (*A
 	}
 	key = t.identity + "/" + key
 	d := c.demand(want.MaxAge, want.Since)
-	content, err := c.content(ctx, t, key, d, c.bring(t, revision))
+	base, err := c.base(ctx, t, key, revision, d)
+	content := base.tree
 	if err == nil {
-		content, err = c.whole(ctx, t, key, content, d)
+		content, err = c.whole(ctx, t, base.key, content, d)
 	}
 	if err != nil {
 		return nil, t.describe(err)
 	}
-	digest, err := content.DigestAt(t.path)
-	if err != nil {
-		return nil, t.describe(err)
+	digest := ""
+	if want.File == "" {
+		if digest, err = content.DigestAt(t.path); err != nil {
+			return nil, t.describe(err)
+		}
 	}
-	return &Artifact{Revision: revision, Root: content.FS(), Path: t.path, Digest: digest, RootDigest: content.Digest()}, nil
+	root := content.FS()
+	if base.reason != nil {
+		root = content.GrowingFS(c.more(context.WithoutCancel(ctx), t, key, revision, want, base.reason))
+	}
+	return &Artifact{Revision: revision, Root: root, Path: t.path, Digest: digest, RootDigest: content.Digest()}, nil
 }
 
 // Check asks a source whether it is there and accepts the credentials of its Secrets, and

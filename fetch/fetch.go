@@ -53,6 +53,9 @@ type Want struct {
 	Source runtime.Object
 	// Content says what of the source is wanted.
 	Content corev1alpha1.ReleaseSource
+	// File is a file of a GitRepository that alone is wanted, in place of the path of Content.
+	// The Artifact has no Digest then, and its Path is that of the file, there or not.
+	File string
 	// Revision is what a Release is pinned to: a revision as Resolve returns it, a commit
 	// id or digest, or an exact tag or version. Content's own reference does not count then.
 	Revision string

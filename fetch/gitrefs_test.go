@@ -65,6 +65,16 @@ func TestGitTagThatPointsToNoCommit(t *testing.T) {
 			_, err = r.get(t, gitWant(server.URL+"/app.git", "", corev1alpha1.GitSource{Ref: corev1alpha1.GitRef{Tag: "v1.3.0"}}))
 			g.Expect(errors.Is(err, fetch.ErrContent)).To(BeTrue(), "%v", err)
 			g.Expect(err.Error()).To(And(ContainSubstring("v1.3.0"), ContainSubstring("does not point to a commit but to a blob")))
+			for _, ref := range []corev1alpha1.GitRef{{Tag: "v1.3.0"}, {Tag: "v1.4.0"}, {Name: "refs/tags/v3.0.0"}} {
+				r, want := newRig(t, fetch.Options{}), gitWant(server.URL+"/app.git", "", corev1alpha1.GitSource{Ref: ref})
+				if filters == "false" {
+					_, err := r.get(t, want)
+					g.Expect(errors.Is(err, fetch.ErrContent)).To(BeTrue(), "a fetch finds out: %v", err)
+				}
+				revision, _, err := r.Resolve(t.Context(), want)
+				g.Expect(errors.Is(err, fetch.ErrContent)).To(BeTrue(), "%v", err)
+				g.Expect(revision).To(BeEmpty(), "nothing that could be used")
+			}
 		})
 	}
 }

@@ -22,6 +22,9 @@ func (c *Coordinator) gitTarget(ctx context.Context, t *target, namespace string
 			return fault.New(ErrInvalid, "a Release takes content from a GitRepository with spec.source.git")
 		}
 		wanted.GitSource, wanted.Pin = *want.Content.Git, want.Revision
+		if want.File != "" {
+			wanted.Path = want.File
+		}
 		if err := t.setPath(wanted.Path); err != nil {
 			return err
 		}

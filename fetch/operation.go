@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"kumodo.io/convoy/fetch/internal/access"
@@ -140,14 +141,22 @@ func (o *operation) run(ctx context.Context, do func(ctx context.Context) error)
 	defer release()
 	c.running.Add(1)
 	defer c.running.Add(-1)
-	watch := access.NewWatch(t.host, func(bytes int) { t.counts.received.Add(int64(bytes)) })
+	var answered atomic.Bool
+	watch := access.NewWatch(t.host, func(bytes int) {
+		answered.Store(true)
+		t.counts.received.Add(int64(bytes))
+	})
 	began := c.options.Clock.Now()
 	// The clock is not that of the options: this one has to expire in real time.
 	timed, cancel := context.WithTimeout(access.Watched(ctx, watch), t.timeout)
 	defer cancel()
 	err = do(timed)
 	if err != nil && timed.Err() != nil && ctx.Err() == nil {
-		err = fault.Rewrite(errors.Join(ErrUnreachable, context.DeadlineExceeded), "no answer within the time limit of "+t.timeout.String())
+		text := "no answer within the time limit of " + t.timeout.String()
+		if answered.Load() {
+			text = "the server answers, but what it sends was not received and read whole within the time limit of " + t.timeout.String() + "; raise spec.timeout"
+		}
+		err = fault.Rewrite(errors.Join(ErrUnreachable, context.DeadlineExceeded), text)
 	}
 	if ctx.Err() != nil {
 		return err

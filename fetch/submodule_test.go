@@ -149,12 +149,16 @@ func TestGitSubmodulesThatAreRefused(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)
 			repo := testsource.NewGitRepository(t, root, fmt.Sprintf("parent%d.git", i))
+			repo.Write(map[string]string{"apps/a": "a"})
+			repo.Git("add", "apps")
 			repo.Submodule(tc.path, tc.url, commit, tc.more...)
 			repo.CommitIndex()
 			r := newRig(t, fetch.Options{AllowFileSources: tc.allowFiles})
 			_, err := r.get(t, recursive(server.URL+"/"+repo.Name, "", "."))
 			g.Expect(errors.Is(err, tc.want)).To(BeTrue(), "%v", err)
 			g.Expect(err.Error()).To(And(ContainSubstring(tc.wantText), Not(ContainSubstring("canary"))))
+			_, err = r.get(t, recursive(server.URL+"/"+repo.Name, "", "apps"))
+			g.Expect(err).NotTo(HaveOccurred(), "the path has no submodules")
 			_, err = r.get(t, gitWant(server.URL+"/"+repo.Name, "", corev1alpha1.GitSource{}))
 			g.Expect(err).NotTo(HaveOccurred(), "nobody asked for submodules")
 		})
@@ -170,7 +174,8 @@ func TestGitSubmoduleLimits(t *testing.T) {
 	var commits []string
 	for i := range 12 {
 		self.Write(map[string]string{"n": fmt.Sprint(i + 1)})
-		self.Git("add", "n")
+		self.Write(map[string]string{"apps/a": "a"})
+		self.Git("add", "n", "apps")
 		self.Git("update-index", "--add", "--cacheinfo", "160000,"+commit+",older")
 		self.Write(map[string]string{".gitmodules": "[submodule \"older\"]\npath = older\nurl = ./\n"})
 		self.Write(map[string]string{".gitmodules": "[submodule \"older\"]\npath = older\nurl = ../self.git\n"})
@@ -181,10 +186,14 @@ func TestGitSubmoduleLimits(t *testing.T) {
 	big := testsource.NewGitRepository(t, root, "big.git")
 	bigCommit := big.Commit(map[string]string{"a": strings.Repeat("a", 600), "b": "b"})
 	twice := testsource.NewGitRepository(t, root, "twice.git")
+	twice.Write(map[string]string{"apps/a": "a"})
+	twice.Git("add", "apps")
 	twice.Submodule("one", "../big.git", bigCommit)
 	twice.Submodule("two", "../big.git", bigCommit)
 	twice.CommitIndex()
 	many := testsource.NewGitRepository(t, root, "many.git")
+	many.Write(map[string]string{"apps/a": "a"})
+	many.Git("add", "apps")
 	for i := range 101 {
 		many.Submodule(fmt.Sprintf("m%03d", i), "../big.git", bigCommit)
 	}
@@ -215,7 +224,11 @@ func TestGitSubmoduleLimits(t *testing.T) {
 				return
 			}
 			g.Expect(errors.Is(err, fetch.ErrLimit)).To(BeTrue(), "%v", err)
-			g.Expect(err.Error()).To(ContainSubstring(tc.wantText))
+			g.Expect(err.Error()).To(And(ContainSubstring("the submodule"), ContainSubstring(tc.wantText)))
+			beside := want
+			beside.Content.Git = &corev1alpha1.GitSource{Ref: tc.ref, Path: "apps"}
+			_, err = r.get(t, beside)
+			g.Expect(err).NotTo(HaveOccurred(), "the path has no submodules")
 			recorder.Reset()
 			r.clock.Step(time.Minute)
 			_, err = r.get(t, want)

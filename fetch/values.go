@@ -31,7 +31,11 @@ func ReadFile(ctx context.Context, fetcher Fetcher, namespace string, source run
 	if Suspended(source) {
 		return nil, fmt.Errorf("%s %s is suspended", ref.Kind, ref.Name)
 	}
-	artifact, err := firstOf(ctx, fetcher, Want{Namespace: namespace, Source: source, MaxAge: maxAge}, contents(ref))
+	want := Want{Namespace: namespace, Source: source, MaxAge: maxAge}
+	if ref.Kind == "GitRepository" {
+		want.File = ref.Path
+	}
+	artifact, err := firstOf(ctx, fetcher, want, contents(ref))
 	if err != nil {
 		return nil, err
 	}

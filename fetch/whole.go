@@ -5,7 +5,6 @@ package fetch
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -64,22 +63,15 @@ type part struct {
 func (a *assembly) assemble(ctx context.Context, ops *operation, p part) (*tree.Tree, error) {
 	fillings := a.objects(ctx, ops, p)
 	if p.plan.Submodules {
-		submodules, err := p.repository.Submodules(p.base)
-		if err != nil {
-			return nil, err
-		}
-		for _, s := range submodules {
+		for _, s := range p.repository.Submodules(p.base) {
 			if s.Unwanted {
 				continue
 			}
-			if a.submodules++; a.submodules > maxSubmodules {
-				return nil, fault.New(ErrLimit, "the content has more than %d submodules", maxSubmodules)
-			}
 			content, err := a.submodule(ctx, p.target, s, p.depth+1)
-			if err != nil && (ctx.Err() != nil || fatal(err)) {
-				return nil, err
+			if ctx.Err() != nil {
+				break
 			}
-			fillings[s.Path] = tree.Filling{Tree: content, Err: err}
+			fillings[s.Path] = tree.Filling{Tree: content, Err: err, Name: nameOf(s)}
 		}
 	}
 	if ctx.Err() != nil {
@@ -88,30 +80,25 @@ func (a *assembly) assemble(ctx context.Context, ops *operation, p part) (*tree.
 	return p.base.With(a.coordinator.options.Limits, fillings)
 }
 
-// tooMuch is an error that ends an assembly instead of leaving a gap in it.
-type tooMuch struct{ error }
-
-func (e tooMuch) Unwrap() error { return e.error }
-
-func fatal(err error) bool {
-	var e tooMuch
-	return errors.As(err, &e)
+func nameOf(s git.Submodule) string {
+	name := fmt.Sprintf("the submodule %q", s.Path)
+	if s.URL != "" {
+		name += " (" + s.URL + ")"
+	}
+	return name
 }
 
 // submodule returns the content of a submodule, with its own parts.
 func (a *assembly) submodule(ctx context.Context, within *target, s git.Submodule, depth int) (*tree.Tree, error) {
-	named := func(err error) error {
-		where := fmt.Sprintf("the submodule %q", s.Path)
-		if s.URL != "" {
-			where += " (" + s.URL + ")"
-		}
-		return fault.Rewrite(err, where+": "+err.Error())
-	}
+	named := func(err error) error { return fault.Rewrite(err, nameOf(s)+": "+err.Error()) }
 	if s.Err != nil {
 		return nil, named(s.Err)
 	}
+	if a.submodules++; a.submodules > maxSubmodules {
+		return nil, named(fault.New(ErrLimit, "the content has more than %d submodules", maxSubmodules))
+	}
 	if depth > maxNesting {
-		return nil, tooMuch{named(fault.New(ErrLimit, "submodules lie in one another more than %d deep", maxNesting))}
+		return nil, named(fault.New(ErrLimit, "submodules lie in one another more than %d deep", maxNesting))
 	}
 	c := a.coordinator
 	t := &target{kind: "GitRepository", counts: within.counts, name: s.Path, url: s.URL, timeout: within.timeout, path: ".", access: s.Access, backend: s.Backend, host: s.Backend.HostKey()}
@@ -129,15 +116,10 @@ func (a *assembly) submodule(ctx context.Context, within *target, s git.Submodul
 	}
 	content, err := a.assemble(ctx, c.operation(t, a.demand), part{target: t, repository: s.Backend, base: base, plan: plan, depth: depth})
 	if err != nil {
-		if fatal(err) || isLimit(err) {
-			return nil, tooMuch{named(err)}
-		}
 		return nil, named(err)
 	}
 	return content, nil
 }
-
-func isLimit(err error) bool { return errors.Is(err, ErrLimit) }
 
 // objects returns the contents that pointers of a repository stand for.
 func (a *assembly) objects(ctx context.Context, ops *operation, p part) map[string]tree.Filling {

@@ -52,8 +52,9 @@ type Access struct {
 	Trusted map[string][]byte
 
 	certificate, key []byte
-	authorities      [][]byte
+	authorities      []bundle
 	proxy            *url.URL
+	proxyName        string
 	gitHub           *gitHubApp
 	appKey           []byte
 
@@ -61,6 +62,12 @@ type Access struct {
 	trustName string
 	digest    string
 	scrubber  atomic.Pointer[fault.Scrubber]
+}
+
+// bundle is a ca.crt, and the namespace/name of the Secret that holds it.
+type bundle struct {
+	pem    []byte
+	secret string
 }
 
 // Load reads the Secrets of a source. The errors are fault.ErrSecret, or whatever reading
@@ -102,9 +109,9 @@ func (a *Access) anonymous(sameHost bool) *Access {
 	digest := sha256.New()
 	fmt.Fprintf(digest, "proxy=%s\n", a.proxy)
 	for _, ca := range a.authorities {
-		fmt.Fprintf(digest, "ca=%x\n", sha256.Sum256(ca))
+		fmt.Fprintf(digest, "ca=%x\n", sha256.Sum256(ca.pem))
 	}
-	other := &Access{Insecure: a.Insecure && sameHost, authorities: a.authorities, proxy: a.proxy, digest: hex.EncodeToString(digest.Sum(nil))}
+	other := &Access{Insecure: a.Insecure && sameHost, authorities: a.authorities, proxy: a.proxy, proxyName: a.proxyName, digest: hex.EncodeToString(digest.Sum(nil))}
 	other.scrubber.Store(a.Scrubber())
 	return other
 }
@@ -201,7 +208,7 @@ func (l *loader) auth(name string, data map[string][]byte) error {
 	a.DockerConfig = data[sourcev1alpha1.SecretKeyDockerConfig]
 	a.certificate, a.key = data[sourcev1alpha1.SecretKeyTLSCert], data[sourcev1alpha1.SecretKeyTLSKey]
 	if ca := data[sourcev1alpha1.SecretKeyCACert]; len(ca) > 0 {
-		a.authorities = append(a.authorities, ca)
+		a.authorities = append(a.authorities, bundle{ca, name})
 	}
 	if l.gitHubApp {
 		return l.app(name, data)
@@ -230,7 +237,7 @@ func (l *loader) ca(name string, data map[string][]byte) error {
 	if len(ca) == 0 {
 		return fault.New(fault.ErrSecret, "the Secret %s has no key %s", name, sourcev1alpha1.SecretKeyCACert)
 	}
-	l.access.authorities = append(l.access.authorities, ca)
+	l.access.authorities = append(l.access.authorities, bundle{ca, name})
 	return nil
 }
 
@@ -249,6 +256,6 @@ func (l *loader) proxy(name string, data map[string][]byte) error {
 	if username := text(data, sourcev1alpha1.SecretKeyUsername); username != "" {
 		u.User = url.UserPassword(username, text(data, sourcev1alpha1.SecretKeyPassword))
 	}
-	l.access.proxy = u
+	l.access.proxy, l.access.proxyName = u, name
 	return nil
 }

@@ -278,7 +278,7 @@ func TestTLS(t *testing.T) {
 		wantText string
 	}{
 		{name: "unknown authority", given: &Access{}, wantText: "signed by an unknown authority; give its CA in caSecretRef"},
-		{name: "known authority", given: &Access{authorities: [][]byte{ca}}},
+		{name: "known authority", given: &Access{authorities: []bundle{{pem: ca}}}},
 		{name: "any certificate", given: &Access{Insecure: true}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -303,8 +303,9 @@ func TestTLS(t *testing.T) {
 		g.Expect(err).To(HaveOccurred())
 	})
 	t.Run("no certificate", func(t *testing.T) {
-		_, err := (&Access{authorities: [][]byte{[]byte("nonsense")}}).NewClient(base, Options{})
+		_, err := (&Access{authorities: []bundle{{pem: ca, secret: "team/good"}, {pem: []byte("nonsense"), secret: "team/ca"}}}).NewClient(base, Options{})
 		NewWithT(t).Expect(errors.Is(err, fault.ErrSecret)).To(BeTrue())
+		NewWithT(t).Expect(err).To(MatchError("the key ca.crt of the Secret team/ca holds no certificate in PEM form"))
 	})
 }
 

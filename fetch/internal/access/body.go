@@ -7,7 +7,6 @@ import (
 	"compress/gzip"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -19,7 +18,7 @@ import (
 // Limited reads at most limit bytes from r; what exceeds them is fault.ErrLimit. what names
 // what is read, and wayOut, if there is one, says what to do about it.
 func Limited(r io.Reader, limit int64, what, wayOut string) io.Reader {
-	text := fmt.Sprintf("%s has more than %d bytes", what, limit)
+	text := what + " has more than " + fault.Size(limit)
 	if wayOut != "" {
 		text += ". " + wayOut
 	}
@@ -42,7 +41,7 @@ func (l *limited) Read(p []byte) (int, error) {
 // ReadAll reads at most limit bytes.
 func ReadAll(r io.Reader, size, limit int64, what string) ([]byte, error) {
 	if size > limit {
-		return nil, fault.New(fault.ErrLimit, "%s has %d bytes; %d are accepted", what, size, limit)
+		return nil, fault.New(fault.ErrLimit, "%s has %s; %s are accepted", what, fault.Size(size), fault.Size(limit))
 	}
 	var b bytes.Buffer
 	// The size is the server's claim: memory follows what really comes.
@@ -67,10 +66,11 @@ func Decoded(response *http.Response) (io.Reader, error) {
 }
 
 // SpeaksHTTP recognises a server without TLS by the error of a request over HTTPS: the
-// server answers a handshake in plain HTTP, or nothing listens on the default port.
+// server answers a handshake with something else, plain HTTP or the text of an error, or
+// nothing listens on the default port.
 func SpeaksHTTP(u *url.URL, err error) bool {
 	var header tls.RecordHeaderError
 	return errors.Is(err, http.ErrSchemeMismatch) ||
-		(errors.As(err, &header) && string(header.RecordHeader[:]) == "HTTP/") ||
+		errors.As(err, &header) ||
 		(u.Port() == "" && errors.Is(err, syscall.ECONNREFUSED))
 }

@@ -55,7 +55,7 @@ func TestClientCertificateGoesToTheOriginOnly(t *testing.T) {
 			client, err := a.NewClient(base, Options{SendCredentials: true})
 			g.Expect(err).NotTo(HaveOccurred())
 			defer client.Close()
-			g.Expect(client.Authenticated()).To(BeTrue())
+			g.Expect(client.Credentials()).To(Equal("the credentials of the Secret team/s"))
 			u, err := url.Parse(tc.given)
 			g.Expect(err).NotTo(HaveOccurred())
 			ctx := t.Context()

@@ -126,7 +126,11 @@ func (a *Access) connect(ctx context.Context, connection net.Conn, address strin
 	case err != nil:
 		return nil, fault.New(fault.ErrUnreachable, "the proxy's answer cannot be read: %s", a.Scrubber().Clean(err.Error()))
 	case response.StatusCode == http.StatusProxyAuthRequired:
-		return nil, fault.FromStatus(response.StatusCode, "the proxy", true)
+		credentials := ""
+		if a.proxy.User != nil {
+			credentials = fault.SomeCredentials + " of the Secret " + a.proxyName
+		}
+		return nil, fault.FromStatus(response.StatusCode, "the proxy", credentials)
 	case response.StatusCode != http.StatusOK:
 		return nil, fault.New(fault.ErrUnreachable, "the proxy does not connect to %s: it answered with status %d", address, response.StatusCode)
 	}

@@ -181,5 +181,5 @@ func (a *Access) gitHubRefused(status int) error {
 	case http.StatusNotFound:
 		return fault.New(fault.ErrUnauthorized, "the GitHub API knows no installation of the App with the %s of the Secret %s (status 404)", sourcev1alpha1.SecretKeyGitHubAppInstallationID, a.name)
 	}
-	return fault.FromStatus(status, "the GitHub API", true)
+	return fault.FromStatus(status, "the GitHub API", a.Credentials())
 }

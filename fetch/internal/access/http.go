@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
 	"kumodo.io/convoy/fetch/internal/fault"
 )
 
@@ -58,7 +59,7 @@ func (a *Access) NewClient(base *url.URL, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &transport{base: base}
+	t := &transport{base: base, credentials: a.Credentials()}
 	if o.SendCredentials {
 		t.authorization = a.authorization()
 	}
@@ -84,10 +85,16 @@ func (c *Client) Close() {
 	}
 }
 
-// Authenticated says whether the client has something to authenticate with.
-func (c *Client) Authenticated() bool {
-	return c.transport.authorization != "" || len(c.transport.own.TLSClientConfig.Certificates) > 0
+// Credentials names what the client authenticates with, "" when it has nothing.
+func (c *Client) Credentials() string {
+	if c.transport.authorization == "" && len(c.transport.own.TLSClientConfig.Certificates) == 0 {
+		return ""
+	}
+	return c.transport.credentials
 }
+
+// Credentials names the Secret with the credentials.
+func (a *Access) Credentials() string { return fault.SomeCredentials + " of the Secret " + a.name }
 
 func (a *Access) authorization() string {
 	switch {
@@ -113,9 +120,9 @@ func (a *Access) roots() (*x509.CertPool, error) {
 	if err != nil {
 		pool = x509.NewCertPool()
 	}
-	for _, pem := range a.authorities {
-		if !pool.AppendCertsFromPEM(pem) {
-			return nil, fault.New(fault.ErrSecret, "a Secret's key ca.crt holds no certificate in PEM form")
+	for _, ca := range a.authorities {
+		if !pool.AppendCertsFromPEM(ca.pem) {
+			return nil, fault.New(fault.ErrSecret, "the key %s of the Secret %s holds no certificate in PEM form", sourcev1alpha1.SecretKeyCACert, ca.secret)
 		}
 	}
 	return pool, nil
@@ -194,6 +201,8 @@ func (o ownHeader) apply(r *http.Request, origin string) bool {
 type transport struct {
 	base          *url.URL
 	authorization string
+	// credentials names the Secret that they are of.
+	credentials string
 	// own carries the client certificate; sameHost is for other ports of the source's
 	// host, others for other hosts.
 	own, sameHost, others *http.Transport

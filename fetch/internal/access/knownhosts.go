@@ -62,9 +62,10 @@ func parseKnownHosts(data []byte) knownHosts {
 
 // hostKeys is what is known of one host.
 type hostKeys struct {
-	address       string
-	keys, revoked []ssh.PublicKey
-	malformed     []int
+	// secret is the namespace/name of the Secret that knows.
+	secret, address string
+	keys, revoked   []ssh.PublicKey
+	malformed       []int
 }
 
 func (k knownHosts) forHost(address string) hostKeys {
@@ -140,7 +141,7 @@ func (h hostKeys) check(_ string, _ net.Addr, presented ssh.PublicKey) error {
 	same := func(k ssh.PublicKey) bool { return bytes.Equal(k.Marshal(), presented.Marshal()) }
 	fingerprint := ssh.FingerprintSHA256(presented)
 	if slices.ContainsFunc(h.revoked, same) {
-		return fault.New(fault.ErrUnauthorized, "the host key of %s (%s %s) is marked as revoked in known_hosts", h.address, presented.Type(), fingerprint)
+		return fault.New(fault.ErrUnauthorized, "the host key of %s (%s %s) is marked as revoked in the key known_hosts of the Secret %s", h.address, presented.Type(), fingerprint, h.secret)
 	}
 	if slices.ContainsFunc(h.keys, same) {
 		return nil
@@ -150,8 +151,8 @@ func (h hostKeys) check(_ string, _ net.Addr, presented ssh.PublicKey) error {
 		types = append(types, key.Type()+" "+ssh.FingerprintSHA256(key))
 	}
 	slices.Sort(types)
-	return fault.New(fault.ErrUnauthorized, "the host key of %s is %s %s, which known_hosts does not hold; it holds %s%s",
-		h.address, presented.Type(), fingerprint, strings.Join(types, ", "), h.complaint())
+	return fault.New(fault.ErrUnauthorized, "the host key of %s is %s %s, which the key known_hosts of the Secret %s does not hold; it holds %s%s",
+		h.address, presented.Type(), fingerprint, h.secret, strings.Join(types, ", "), h.complaint())
 }
 
 func (h hostKeys) complaint() string {

@@ -42,6 +42,7 @@ func (a *Access) NewSSHLogin(user, address string) (*SSHLogin, error) {
 		return nil, err
 	}
 	known := parseKnownHosts(a.KnownHosts).forHost(address)
+	known.secret = a.name
 	if len(known.keys) == 0 {
 		return nil, fault.New(fault.ErrSecret, "the key %s of the Secret %s holds no key of %s%s", knownHosts, a.name, displayAddress(address), known.complaint())
 	}

@@ -125,7 +125,7 @@ func hasDrive(name string) bool {
 func (u *unpacker) file(name string, header *tar.Header) error {
 	room, flag := u.builder.Room()
 	if header.Size > room {
-		return fault.New(fault.ErrLimit, "the archive's entry %q has %d bytes; %d are accepted. %s", header.Name, header.Size, room, tree.WayOut(flag))
+		return fault.New(fault.ErrLimit, "the archive's entry %q has %s; %s are accepted. %s", header.Name, fault.Size(header.Size), fault.Size(room), tree.WayOut(flag))
 	}
 	var content bytes.Buffer
 	// The header's size is a claim: memory follows what really comes.
@@ -135,7 +135,7 @@ func (u *unpacker) file(name string, header *tar.Header) error {
 		return damaged(err)
 	}
 	if n > room {
-		return fault.New(fault.ErrLimit, "the archive's entry %q has more than the %d bytes that are accepted. %s", header.Name, room, tree.WayOut(flag))
+		return fault.New(fault.ErrLimit, "the archive's entry %q has more than the %s that are accepted. %s", header.Name, fault.Size(room), tree.WayOut(flag))
 	}
 	return u.builder.File(name, bytes.Clone(content.Bytes()), header.Mode&0o111 != 0)
 }

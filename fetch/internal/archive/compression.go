@@ -95,11 +95,11 @@ func (i *inflated) Read(p []byte) (int, error) {
 	case i.read > i.limits.ContentBytes+int64(i.limits.Files)*2048:
 		return 0, tree.TooLarge(i.limits)
 	case i.read > backend.RatioFrom && i.read/ratio > i.packed:
-		return 0, fault.New(fault.ErrLimit, "the archive has %d bytes and grows to more than %d times as many when it is decompressed, the most that is accepted. Take what is not deployed out of the source, compress it less, or raise --%s", i.packed, ratio, backend.FlagRatio)
+		return 0, fault.New(fault.ErrLimit, "the archive has %s and grows to more than %d times as many when it is decompressed, the most that is accepted. Take what is not deployed out of the source, compress it less, or raise --%s", fault.Size(i.packed), ratio, backend.FlagRatio)
 	}
 	switch {
 	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
-		err = fault.New(fault.ErrLimit, "the archive needs more memory to be decompressed than the %d bytes that are accepted", maxWindow)
+		err = fault.New(fault.ErrLimit, "the archive needs more memory to be decompressed than the %s that are accepted", fault.Size(maxWindow))
 	case errors.Is(err, zstd.ErrMagicMismatch):
 		err = fault.New(fault.ErrContent, "the archive is not compressed with zstd")
 	}

@@ -59,7 +59,7 @@ func read(content *tree.Tree, what string) (identity, error) {
 		return identity{}, fault.New(fault.ErrContent, "the %s of %s cannot be read: %s", file, what, err)
 	}
 	if len(data) > maxFile {
-		return identity{}, fault.New(fault.ErrLimit, "the %s of %s has %d bytes; %d are accepted", file, what, len(data), maxFile)
+		return identity{}, fault.New(fault.ErrLimit, "the %s of %s has %s; %s are accepted", file, what, fault.Size(int64(len(data))), fault.Size(maxFile))
 	}
 	var document yaml.Node
 	if err := yaml.Unmarshal(data, &document); err != nil || len(document.Content) != 1 || document.Content[0].Kind != yaml.MappingNode {

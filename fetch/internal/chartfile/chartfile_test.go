@@ -46,7 +46,7 @@ func TestCheck(t *testing.T) {
 		{name: "a list", given: "- name: web\n", wantErr: fault.ErrContent, wantText: "no mapping"},
 		{name: "empty", given: "", wantErr: fault.ErrContent, wantText: "no mapping"},
 		{name: "damaged", given: "name: [", wantErr: fault.ErrContent, wantText: "no mapping"},
-		{name: "large", given: "#" + strings.Repeat(" ", maxFile), wantErr: fault.ErrLimit, wantText: "1048576 are accepted"},
+		{name: "large", given: "#" + strings.Repeat(" ", maxFile), wantErr: fault.ErrLimit, wantText: "1 MiB are accepted"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)

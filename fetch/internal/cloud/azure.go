@@ -71,7 +71,7 @@ func exchange(ctx context.Context, host, token string, client *http.Client) (str
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return "", refused("the registry in Azure", statusAnd(response.StatusCode, ""), "give it the role AcrPull, or one that may read repositories, on the registry")
 	default:
-		return "", fault.FromStatus(response.StatusCode, "exchanging a token of Azure for one of the registry", true)
+		return "", fault.FromStatus(response.StatusCode, "exchanging a token of Azure for one of the registry", fault.SomeCredentials)
 	}
 	body, err := access.ReadAll(response.Body, response.ContentLength, azureAnswer, "the answer of the registry")
 	if err != nil {

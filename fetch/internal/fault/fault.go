@@ -125,6 +125,7 @@ func explain(err error) string {
 		hostname x509.HostnameError
 		verify   *tls.CertificateVerificationError
 		dns      *net.DNSError
+		record   tls.RecordHeaderError
 	)
 	switch {
 	case errors.As(err, &unknown):
@@ -135,24 +136,33 @@ func explain(err error) string {
 		return "the certificate is not accepted: " + verify.Err.Error()
 	case errors.As(err, &dns):
 		return fmt.Sprintf("the host name %s does not resolve: %s", dns.Name, dns.Err)
+	case errors.As(err, &record):
+		return "the server does not speak TLS on an HTTPS address"
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return "the server speaks plain HTTP on an HTTPS address"
 	}
 	return err.Error()
 }
 
+// SomeCredentials is what FromStatus calls credentials that are of no Secret.
+const SomeCredentials = "the credentials"
+
 // FromStatus gives an HTTP status that is not a success a kind. what names the thing asked
-// for.
-func FromStatus(status int, what string, authenticated bool) error {
+// for, and credentials those that it was asked for with, "" for none.
+func FromStatus(status int, what, credentials string) error {
 	switch {
-	case status == http.StatusUnauthorized && !authenticated:
+	case status == http.StatusUnauthorized && credentials == "":
 		return New(ErrUnauthorized, "%s: the server asks for credentials (status 401) and none are configured; this may also mean that it does not exist", what)
 	case status == http.StatusUnauthorized:
-		return New(ErrUnauthorized, "%s: the server does not accept the credentials (status 401)", what)
+		return New(ErrUnauthorized, "%s: the server does not accept %s (status 401)", what, credentials)
+	case status == http.StatusForbidden && credentials == "":
+		return New(ErrUnauthorized, "%s: the server refuses access (status 403), and no credentials are configured", what)
 	case status == http.StatusForbidden:
-		return New(ErrUnauthorized, "%s: the server refuses access (status 403)", what)
+		return New(ErrUnauthorized, "%s: the server refuses access with %s (status 403)", what, credentials)
+	case status == http.StatusProxyAuthRequired && credentials == "":
+		return New(ErrUnauthorized, "%s: the proxy asks for credentials (status 407)", what)
 	case status == http.StatusProxyAuthRequired:
-		return New(ErrUnauthorized, "%s: the proxy does not accept the credentials (status 407)", what)
+		return New(ErrUnauthorized, "%s: the proxy does not accept %s (status 407)", what, credentials)
 	case status == http.StatusNotFound || status == http.StatusGone:
 		return New(ErrNotFound, "%s: not found (status %d)", what, status)
 	}

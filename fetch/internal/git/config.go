@@ -18,7 +18,7 @@ type setting struct{ section, subsection, key, value string }
 // value has the value true. name is for the error, which is fault.ErrContent.
 func parseConfig(name string, data []byte) ([]setting, error) {
 	if len(data) > configBytes {
-		return nil, fault.New(fault.ErrLimit, "the file %s has more than %d bytes", name, configBytes)
+		return nil, fault.New(fault.ErrLimit, "the file %s has more than %s", name, fault.Size(configBytes))
 	}
 	p := configParser{rest: strings.TrimPrefix(strings.ReplaceAll(string(data), "\r\n", "\n"), "\ufeff"), line: 1}
 	var settings []setting

@@ -53,14 +53,23 @@ func (b *Backend) Fetch(ctx context.Context, ops backend.Ops, revision string) (
 			return err
 		}
 		t, err = readTree(found, plumbing.NewHash(r.Hex), b.options.Limits)
-		var other *noCommitError
-		if errors.As(err, &other) {
-			ops.Remember(kindFact(r.Hex), other.kind)
-			err = fault.New(fault.ErrContent, "%s does not point to a commit but to a %s", shown(r), other.kind)
-		}
-		return err
+		return noCommit(ops, r, err)
 	})
 	return t, err
+}
+
+// noCommit says of a revision that is none what it is, and remembers it.
+func noCommit(ops backend.Ops, r backend.Revision, err error) error {
+	var other *noCommitError
+	if !errors.As(err, &other) {
+		return err
+	}
+	ops.Remember(kindFact(r.Hex), other.kind)
+	return notCommit(r, other.kind)
+}
+
+func notCommit(r backend.Revision, kind plumbing.ObjectType) error {
+	return fault.New(fault.ErrContent, "%s does not point to a commit but to a %s", shown(r), kind)
 }
 
 func shown(r backend.Revision) string {
@@ -89,20 +98,20 @@ func (b *Backend) objects(ctx context.Context, r backend.Revision) (found object
 func (b *Backend) exactly(ctx context.Context, r backend.Revision, e extent) (found packed, refs *packp.AdvRefs, tag plumbing.Hash, err error) {
 	remote, err := b.open(ctx)
 	if err != nil {
-		return nil, nil, tag, err
+		return found, nil, tag, err
 	}
 	defer remote.close()
 	refs, err = b.advertised(ctx, remote)
 	if err != nil {
-		return nil, nil, tag, err
+		return found, nil, tag, err
 	}
 	if len(refs.References) == 0 {
-		return nil, refs, tag, fault.New(fault.ErrNotFound, "the repository is empty")
+		return found, refs, tag, fault.New(fault.ErrNotFound, "the repository is empty")
 	}
 	want, listed := asListed(refs, plumbing.NewHash(r.Hex))
-	if e != only && b.policy.byTag() {
+	if e != probe && b.policy.byTag() {
 		if want, err = b.policy.signedTag(refs, r); err != nil {
-			return nil, refs, tag, err
+			return found, refs, tag, err
 		}
 		listed, tag = true, want
 	}
@@ -116,9 +125,9 @@ func (b *Backend) exactly(ctx context.Context, r backend.Revision, e extent) (fo
 	// A server says no in many ways; with a commit that it does not list, every failure
 	// that is not ours or the network's may be one.
 	if !listed && (errors.Is(err, fault.ErrUnreachable) || errors.Is(err, fault.ErrNotFound)) {
-		return nil, refs, tag, errors.Join(errRefused, err)
+		return found, refs, tag, errors.Join(errRefused, err)
 	}
-	return nil, refs, tag, withoutRefusal(err)
+	return found, refs, tag, withoutRefusal(err)
 }
 
 // asListed returns the id under which the server lists a commit, if it does: any server
@@ -170,30 +179,31 @@ func (b *Backend) deeper(ctx context.Context, refs *packp.AdvRefs, id plumbing.H
 		}
 	}
 	for _, wants := range tries {
-		found, err := b.history(ctx, wants)
+		found, err := b.gather(ctx, wants, deep)
 		if err != nil {
-			return nil, err
+			return packed{}, err
 		}
-		if _, ok := found[id]; ok {
+		if _, ok := found.objects[id]; ok {
 			return found, nil
 		}
 	}
-	return nil, fault.New(fault.ErrNotFound, "the repository has no commit %s, or none that a branch or tag leads to", id)
+	return packed{}, fault.New(fault.ErrNotFound, "the repository has no commit %s, or none that a branch or tag leads to", id)
 }
 
-func (b *Backend) history(ctx context.Context, wants []plumbing.Hash) (packed, error) {
+// gather asks for objects by their ids.
+func (b *Backend) gather(ctx context.Context, wants []plumbing.Hash, e extent) (packed, error) {
 	r, err := b.open(ctx)
 	if err != nil {
-		return nil, err
+		return packed{}, err
 	}
 	defer r.close()
 	refs, err := b.advertised(ctx, r)
 	if err != nil {
-		return nil, err
+		return packed{}, err
 	}
-	stream, err := b.pack(ctx, r, refs, wants, deep)
+	stream, err := b.pack(ctx, r, refs, wants, e)
 	if err != nil {
-		return nil, withoutRefusal(err)
+		return packed{}, withoutRefusal(err)
 	}
 	return b.readPack(ctx, stream)
 }

@@ -69,8 +69,12 @@ func (f *fileObjects) object(id plumbing.Hash) (object, bool, error) {
 	if err != nil {
 		return object{}, false, f.failed(err)
 	}
-	if limit := f.backend.options.Limits.ContentBytes; encoded.Size() > limit {
-		return object{}, false, fault.New(fault.ErrLimit, "the object %s has more than %d bytes. %s", id, limit, tree.WayOut(backend.FlagContentBytes))
+	limits := f.backend.options.Limits
+	if encoded.Type() == plumbing.BlobObject && encoded.Size() > limits.FileBytes {
+		return object{kind: plumbing.BlobObject, left: encoded.Size()}, true, nil
+	}
+	if encoded.Size() > limits.ContentBytes {
+		return object{}, false, fault.New(fault.ErrLimit, "the object %s has more than %s. %s", id, fault.Size(limits.ContentBytes), tree.WayOut(backend.FlagContentBytes))
 	}
 	r, err := encoded.Reader()
 	if err != nil {

@@ -4,9 +4,10 @@
 // from disk.
 //
 // A reference is resolved from the list that the server sends first, without cloning. A
-// commit is fetched alone, without its history, into memory. The protocol's messages and
-// packs are go-git's; the connections are ours, so that credentials, redirects, time
-// limits and sizes are under one roof with the other kinds of source.
+// commit is fetched alone, without its history, into memory; a part of it where all would be
+// too much. The protocol's messages and packs are go-git's; the connections are ours, so that
+// credentials, redirects, time limits and sizes are under one roof with the other kinds of
+// source.
 //
 // What a commit leaves to others, submodules and objects of Git LFS, is told apart from its
 // tree: whoever puts a tree together asks for it.

@@ -86,7 +86,7 @@ func (r *httpRemote) do(request *http.Request, contentType string) (*http.Respon
 		r.backend.options.Tokens.Forget(r.backend.access)
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, fault.FromStatus(response.StatusCode, "the repository", r.client.Authenticated())
+		return nil, fault.FromStatus(response.StatusCode, "the repository", r.client.Credentials())
 	}
 	if got := response.Header.Get("Content-Type"); got != contentType {
 		return nil, fault.New(fault.ErrNotFound, "there is no Git repository at the url: the server's answer is of the type %q", r.backend.scrubber().Clean(got))

@@ -219,7 +219,11 @@ func (l *lfs) batch(ctx context.Context, objects []LFSObject) (map[LFSObject]lfs
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, fault.FromStatus(response.StatusCode, "the Git LFS server", l.client.Authenticated() || len(l.header) > 0)
+		credentials := l.client.Credentials()
+		if credentials == "" && len(l.header) > 0 {
+			credentials = fault.SomeCredentials
+		}
+		return nil, fault.FromStatus(response.StatusCode, "the Git LFS server", credentials)
 	}
 	body, err := access.ReadAll(response.Body, response.ContentLength, lfsAnswerBytes, "the answer of the Git LFS server")
 	if err != nil {
@@ -300,11 +304,11 @@ func (l *lfs) get(ctx context.Context, o LFSObject, action lfsAction) ([]byte, e
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, fault.FromStatus(response.StatusCode, "the Git LFS object "+o.OID, true)
+		return nil, fault.FromStatus(response.StatusCode, "the Git LFS object "+o.OID, fault.SomeCredentials)
 	}
 	content, err := access.ReadAll(response.Body, -1, o.Size, "the object")
 	if errors.Is(err, fault.ErrLimit) {
-		return nil, fault.New(fault.ErrContent, "the Git LFS object %s has more than the %d bytes that its pointer says", o.OID, o.Size)
+		return nil, fault.New(fault.ErrContent, "the Git LFS object %s has more than the %s that its pointer says", o.OID, fault.Size(o.Size))
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, fault.New(fault.ErrUnreachable, "the server ended the transfer of the Git LFS object %s", o.OID)

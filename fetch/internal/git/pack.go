@@ -4,9 +4,15 @@ package git
 
 import (
 	"bytes"
+	"compress/flate"
+	"compress/zlib"
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
+	"maps"
+	"math"
+	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
@@ -20,6 +26,9 @@ import (
 type object struct {
 	kind plumbing.ObjectType
 	data []byte
+	// left is the size of a file that was passed over because no file may be so large; -1 when
+	// its size is not known. Its data is nil.
+	left int64
 }
 
 // objects is where the objects of a commit are read from.
@@ -29,20 +38,31 @@ type objects interface {
 }
 
 // packed are the objects of a pack, under the ids that their content has.
-type packed map[plumbing.Hash]object
+type packed struct {
+	objects map[plumbing.Hash]object
+	// lost says that files are left out whose ids are not known: they are given as what makes
+	// them from one that was passed over.
+	lost bool
+}
 
 func (p packed) object(id plumbing.Hash) (object, bool, error) {
-	o, ok := p[id]
+	o, ok := p.objects[id]
+	if !ok && p.lost {
+		return object{kind: plumbing.BlobObject, left: -1}, true, nil
+	}
 	return o, ok, nil
 }
 
 // packReader reads a pack. It differs from go-git's own parser in that it bounds what it
-// inflates, before it inflates it: a pack of some kilobytes can hold gigabytes.
+// inflates, before it inflates it: a pack of some kilobytes can hold gigabytes. Files that are
+// larger than a file may be are digested as they come by, and not held.
 type packReader struct {
 	scanner     *packfile.Scanner
 	left, limit int64
-	byOffset    map[int64]*record
-	byHash      packed
+	// file is how large a file may be.
+	file     int64
+	byOffset map[int64]*record
+	found    packed
 	// ready are records whose object is known and whose deltas are not applied yet.
 	ready []*record
 	// waiting are deltas whose base has been named by its id only.
@@ -61,21 +81,39 @@ type record struct {
 
 // readPack reads the objects of a pack.
 func (b *Backend) readPack(ctx context.Context, stream io.Reader) (packed, error) {
-	limit := 2 * b.options.Limits.ContentBytes
+	limits := b.options.Limits
+	limit := 2 * limits.ContentBytes
 	r := &packReader{
 		// Without the other methods of the stream the scanner does not try to seek.
 		scanner: packfile.NewScanner(struct{ io.Reader }{stream}),
-		left:    limit, limit: limit,
-		byOffset: map[int64]*record{}, byHash: packed{}, waiting: map[plumbing.Hash][]*record{},
+		left:    limit, limit: limit, file: limits.FileBytes,
+		byOffset: map[int64]*record{}, found: packed{objects: map[plumbing.Hash]object{}}, waiting: map[plumbing.Hash][]*record{},
 	}
 	err := r.read()
 	switch {
 	case err == nil:
-		return r.byHash, nil
+		return r.found, nil
 	case fault.Kind(err) != nil:
-		return nil, fault.FromRequest(err, b.scrubber())
+		return packed{}, fault.FromRequest(err, b.scrubber())
 	}
-	return nil, b.broken(ctx, "the pack that the server sent is damaged", err)
+	if ctx.Err() == nil && corrupt(err) {
+		return packed{}, fault.New(fault.ErrContent, "the server sent a damaged pack; the repository at the server may be damaged (git fsck tells): %s", b.scrubber().Clean(err.Error()))
+	}
+	return packed{}, b.broken(ctx, "the pack that the server sent ends too early, or is none", err)
+}
+
+// corrupt tells what a pack says from how it arrives.
+func corrupt(err error) bool {
+	var deflate flate.CorruptInputError
+	if errors.As(err, &deflate) {
+		return true
+	}
+	for _, other := range []error{zlib.ErrHeader, zlib.ErrChecksum, zlib.ErrDictionary, packfile.ErrInvalidDelta, packfile.ErrDeltaCmd, packfile.ErrReferenceDeltaNotFound, packfile.ErrInflatedSizeMismatch, packfile.ErrMalformedPackFile, packfile.ErrLengthOverflow} {
+		if errors.Is(err, other) {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *packReader) read() error {
@@ -103,17 +141,27 @@ func (r *packReader) read() error {
 		base.onTop = nil
 		delete(r.waiting, base.id)
 	}
-	if r.deltas > 0 {
-		return packfile.ErrReferenceDeltaNotFound
+	// What builds on a file that was passed over may name it by an id that is not known.
+	if r.deltas > 0 && !r.found.lost {
+		return r.baseless()
 	}
 	return nil
+}
+
+// baseless names an object that the pack builds on and does not hold. The server answered, but
+// its repository, or what it made of it, is damaged.
+func (r *packReader) baseless() error {
+	for _, id := range slices.SortedFunc(maps.Keys(r.waiting), func(a, b plumbing.Hash) int { return bytes.Compare(a[:], b[:]) }) {
+		return fault.New(fault.ErrContent, "the server sent a pack that lacks the object %s, on which others in it build; the repository at the server may be damaged (git fsck tells)", id)
+	}
+	return packfile.ErrReferenceDeltaNotFound
 }
 
 // take counts bytes against the limit before they are held.
 func (r *packReader) take(n int64) error {
 	const perObject = 100
 	if n < 0 || n > r.left {
-		return fault.New(fault.ErrLimit, "the pack holds more than %d bytes when unpacked. %s", r.limit, tree.WayOut(backend.FlagContentBytes))
+		return fault.New(fault.ErrLimit, "the pack holds more than %s when unpacked. %s", fault.Size(r.limit), tree.WayOut(backend.FlagContentBytes))
 	}
 	r.left -= n + perObject
 	return nil
@@ -123,6 +171,9 @@ func (r *packReader) next() error {
 	header, err := r.scanner.NextObjectHeader()
 	if err != nil {
 		return err
+	}
+	if header.Type == plumbing.BlobObject && header.Length > r.file {
+		return r.pass(header)
 	}
 	if err := r.take(header.Length); err != nil {
 		return err
@@ -155,9 +206,38 @@ func (r *packReader) next() error {
 	return nil
 }
 
+// pass digests a file that is too large without holding it.
+func (r *packReader) pass(header *packfile.ObjectHeader) error {
+	if err := r.take(0); err != nil {
+		return err
+	}
+	hasher := plumbing.NewHasher(header.Type, header.Length)
+	n, _, err := r.scanner.NextObject(hasher)
+	if err != nil {
+		return err
+	}
+	if n != header.Length {
+		return io.ErrUnexpectedEOF
+	}
+	rec := &record{object: object{kind: header.Type, left: header.Length}, id: hasher.Sum()}
+	r.byOffset[header.Offset] = rec
+	r.found.objects[rec.id] = rec.object
+	r.ready = append(r.ready, rec)
+	return nil
+}
+
+// lose passes over a file that is made from one that was passed over, or that is itself too
+// large; what builds on it goes the same way.
+func (r *packReader) lose(rec *record) {
+	rec.object, rec.delta = object{kind: plumbing.BlobObject, left: -1}, nil
+	r.deltas--
+	r.found.lost = true
+	r.ready = append(r.ready, rec)
+}
+
 func (r *packReader) finish(rec *record, o object) {
 	rec.object, rec.id = o, plumbing.ComputeHash(o.kind, o.data)
-	r.byHash[rec.id] = o
+	r.found.objects[rec.id] = o
 	r.ready = append(r.ready, rec)
 }
 
@@ -168,8 +248,12 @@ func (r *packReader) patch(base, rec *record) error {
 		return packfile.ErrInvalidDelta
 	}
 	size, m := binary.Uvarint(rec.delta[n:])
-	if m <= 0 || size > uint64(r.limit) {
+	if m <= 0 || size > math.MaxInt64 {
 		return packfile.ErrInvalidDelta
+	}
+	if base.left != 0 || base.kind == plumbing.BlobObject && int64(size) > r.file {
+		r.lose(rec)
+		return nil
 	}
 	if err := r.take(int64(size)); err != nil {
 		return err

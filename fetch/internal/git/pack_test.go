@@ -51,9 +51,9 @@ func TestReadPack(t *testing.T) {
 			pack, ids := packOf(t, options...)
 			found, err := backendWith(backend.DefaultLimits()).readPack(t.Context(), bytes.NewReader(pack))
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(found).To(HaveLen(len(ids)), "every object has the id that it was asked for by")
+			g.Expect(found.objects).To(HaveLen(len(ids)), "every object has the id that it was asked for by")
 			for _, id := range ids {
-				g.Expect(found).To(HaveKey(plumbing.NewHash(id)))
+				g.Expect(found.objects).To(HaveKey(plumbing.NewHash(id)))
 			}
 		})
 	}
@@ -69,9 +69,9 @@ func TestReadPackRefuses(t *testing.T) {
 		limits backend.Limits
 		want   error
 	}{
-		{"too large unpacked", pack, backend.Limits{ContentBytes: 10_000}, fault.ErrLimit},
+		{"too large unpacked", pack, backend.Limits{ContentBytes: 10_000, FileBytes: 1 << 20}, fault.ErrLimit},
 		{"cut off", pack[:len(pack)-30], backend.DefaultLimits(), fault.ErrUnreachable},
-		{"damaged", flipped, backend.DefaultLimits(), fault.ErrUnreachable},
+		{"damaged", flipped, backend.DefaultLimits(), fault.ErrContent},
 		{"empty", nil, backend.DefaultLimits(), fault.ErrUnreachable},
 		{"something else", []byte("<html>"), backend.DefaultLimits(), fault.ErrUnreachable},
 	} {
@@ -88,7 +88,7 @@ func FuzzReadPack(f *testing.F) {
 	offsets, _ := packOf(f, "--delta-base-offset")
 	f.Add(offsets)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		_, err := backendWith(backend.Limits{ContentBytes: 1 << 20}).readPack(t.Context(), bytes.NewReader(data))
+		_, err := backendWith(backend.Limits{ContentBytes: 1 << 20, FileBytes: 1 << 16}).readPack(t.Context(), bytes.NewReader(data))
 		if err != nil && fault.Kind(err) == nil {
 			t.Fatalf("an error without kind: %v", err)
 		}
@@ -105,12 +105,12 @@ func treeOf(entries ...string) object {
 		b.WriteString(mode + " " + name + "\x00")
 		b.Write(hash[:])
 	}
-	return object{plumbing.TreeObject, b.Bytes()}
+	return object{kind: plumbing.TreeObject, data: b.Bytes()}
 }
 
 func TestReadTreeRefuses(t *testing.T) {
 	id := func(n int) string { return fmt.Sprintf("%040d", n) }
-	blob := object{plumbing.BlobObject, []byte("x")}
+	blob := object{kind: plumbing.BlobObject, data: []byte("x")}
 	for _, tc := range []struct {
 		name  string
 		given map[int]object
@@ -122,16 +122,16 @@ func TestReadTreeRefuses(t *testing.T) {
 		{"slash", map[int]object{2: treeOf("100644 a/b=" + id(3)), 3: blob}, fault.ErrContent},
 		{"empty name", map[int]object{2: treeOf("100644 =" + id(3)), 3: blob}, fault.ErrContent},
 		{"twice", map[int]object{2: treeOf("100644 a="+id(3), "100644 a="+id(3)), 3: blob}, fault.ErrContent},
-		{"a tree in itself", map[int]object{2: treeOf("40000 a=" + id(2))}, fault.ErrLimit},
+		{"a tree in itself twice", map[int]object{2: treeOf("40000 a="+id(2), "40000 b="+id(2))}, fault.ErrLimit},
 		{"missing object", map[int]object{2: treeOf("100644 a=" + id(9))}, fault.ErrContent},
 		{"a tree as a file", map[int]object{2: treeOf("100644 a=" + id(2))}, fault.ErrContent},
-		{"cut off", map[int]object{2: {plumbing.TreeObject, []byte("100644 a\x00short")}}, fault.ErrContent},
+		{"cut off", map[int]object{2: {kind: plumbing.TreeObject, data: []byte("100644 a\x00short")}}, fault.ErrContent},
 		{"no root", map[int]object{}, fault.ErrContent},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			all := packed{plumbing.NewHash(id(1)): {plumbing.CommitObject, []byte("tree " + id(2) + "\n\nmessage")}}
+			all := packed{objects: map[plumbing.Hash]object{plumbing.NewHash(id(1)): {kind: plumbing.CommitObject, data: []byte("tree " + id(2) + "\n\nmessage")}}}
 			for n, o := range tc.given {
-				all[plumbing.NewHash(id(n))] = o
+				all.objects[plumbing.NewHash(id(n))] = o
 			}
 			_, err := readTree(all, plumbing.NewHash(id(1)), backend.DefaultLimits())
 			NewWithT(t).Expect(errors.Is(err, tc.want)).To(BeTrue(), "%v", err)

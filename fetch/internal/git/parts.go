@@ -48,7 +48,7 @@ func (b *Backend) Plan(t *tree.Tree, path string) *Plan {
 		for pointer := range objects {
 			if !visible[pointer] {
 				delete(objects, pointer)
-				p.Refused[pointer] = fault.New(fault.ErrLimit, "the commit has more than %d bytes in Git LFS, of which only what lies at the Release's path is fetched", lfsAnywhere)
+				p.Refused[pointer] = fault.New(fault.ErrLimit, "the commit has more than %s in Git LFS, of which only what lies at the Release's path is fetched", fault.Size(lfsAnywhere))
 			}
 		}
 	}
@@ -102,9 +102,9 @@ func (b *Backend) fit(p *Plan, used int64, pointers []tree.Pointer, objects map[
 		switch {
 		case !ok:
 		case o.Size > limits.FileBytes:
-			p.Refused[pointer.Path] = fault.New(fault.ErrLimit, "it has %d bytes; a file may have the %d of --%s", o.Size, limits.FileBytes, backend.FlagFileBytes)
+			p.Refused[pointer.Path] = fault.New(fault.ErrLimit, "it has %s; a file may have the %s of --%s", fault.Size(o.Size), fault.Size(limits.FileBytes), backend.FlagFileBytes)
 		case o.Size > room:
-			p.Refused[pointer.Path] = fault.New(fault.ErrLimit, "with it there are more bytes than the %d of --%s", most, flag)
+			p.Refused[pointer.Path] = fault.New(fault.ErrLimit, "with it there is more than the %s of --%s", fault.Size(most), flag)
 		default:
 			room -= o.Size
 			p.Objects[pointer.Path] = o

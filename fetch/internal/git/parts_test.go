@@ -52,11 +52,11 @@ func TestPlan(t *testing.T) {
 		{name: "endless", given: map[string]string{"a/x": pointerTo("1", mib), "b/y": pointerTo("2", math.MaxInt64), "b/z": pointerTo("3", math.MaxInt64)}, path: "b",
 			refused: map[string]string{"a/x": "only what lies", "b/y": "a file may have", "b/z": "a file may have"}},
 		{name: "one that is too large", given: map[string]string{"x": pointerTo("1", 30*mib+1), "y": pointerTo("2", mib)}, path: ".",
-			objects: []string{"y"}, refused: map[string]string{"x": "it has 31457281 bytes; a file may have the 31457280 of --artifact-max-file-bytes"}},
+			objects: []string{"y"}, refused: map[string]string{"x": "it has 30.1 MiB; a file may have the 30 MiB of --artifact-max-file-bytes"}},
 		{name: "together too large", given: map[string]string{"a": pointerTo("1", 30*mib), "b": pointerTo("2", 30*mib), "c": pointerTo("3", 30*mib), "d": pointerTo("4", 30*mib), "e": pointerTo("5", mib)}, path: ".",
-			objects: []string{"a", "b", "c", "e"}, refused: map[string]string{"d": "with it there are more bytes than the 104857600 of --artifact-max-bytes"}},
+			objects: []string{"a", "b", "c", "e"}, refused: map[string]string{"d": "with it there is more than the 100 MiB of --artifact-max-bytes"}},
 		{name: "more than is downloaded", limits: &backend.Limits{FileBytes: 30 * mib, ContentBytes: 100 * mib, DownloadBytes: 40 * mib}, given: map[string]string{"a": pointerTo("1", 30*mib), "b": pointerTo("2", 30*mib)}, path: ".",
-			objects: []string{"a"}, refused: map[string]string{"b": "with it there are more bytes than the 41943040 of --artifact-max-download-bytes"}},
+			objects: []string{"a"}, refused: map[string]string{"b": "with it there is more than the 40 MiB of --artifact-max-download-bytes"}},
 		{name: "malformed", given: map[string]string{"x": pointerTo("1", mib) + "size 2\n"}, path: ".", refused: map[string]string{"x": "malformed"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -65,7 +65,10 @@ func (b *Backend) choose(ctx context.Context, ops backend.Ops, ref corev1alpha1.
 		if err != nil {
 			return "", err
 		}
-		if ref.Semver != "" && !b.leadsToCommit(ctx, ops, refs, revision) {
+		if kind := b.leadsTo(ctx, ops, refs, ref, revision); kind != plumbing.CommitObject {
+			if ref.Semver == "" {
+				return "", notCommit(revision, kind)
+			}
 			skipped[revision.Name] = true
 			continue
 		}
@@ -74,18 +77,29 @@ func (b *Backend) choose(ctx context.Context, ops backend.Ops, ref corev1alpha1.
 	}
 }
 
-// leadsToCommit says whether a tag can be used. Where a server does not tell, as one that
-// can give the whole and not this, the fetch will.
-func (b *Backend) leadsToCommit(ctx context.Context, ops backend.Ops, refs references, r backend.Revision) bool {
+// leadsTo says what a revision leads to, which can be something else than a commit for a tag.
+// Where a server does not tell, as one that can give the whole and not this, the fetch will.
+func (b *Backend) leadsTo(ctx context.Context, ops backend.Ops, refs references, ref corev1alpha1.GitRef, r backend.Revision) plumbing.ObjectType {
+	switch {
+	case ref.Semver != "":
+	case ref.Tag == "" && !strings.HasPrefix(ref.Name, tags):
+		return plumbing.CommitObject
+	case b.url.Scheme != "file" && !refs.Capabilities.Supports(capability.Filter):
+		// To look would be to fetch all of it. What a fetch has found out is known, though.
+		if kind, ok := ops.Recall(kindFact(r.Hex)); ok {
+			return kind.(plumbing.ObjectType)
+		}
+		return plumbing.CommitObject
+	}
 	kind, err := b.kindOf(ctx, ops, refs, r)
 	if err != nil {
 		klog.FromContext(ctx).V(1).Info("The server does not tell what a tag points to", "url", b.ShownURL(), "tag", r.Name, "reason", err.Error())
-		return true
+		return plumbing.CommitObject
 	}
-	if kind != plumbing.CommitObject {
+	if kind != plumbing.CommitObject && ref.Semver != "" {
 		klog.FromContext(ctx).Info("Skipping a tag that does not point to a commit", "url", b.ShownURL(), "tag", r.Name, "kind", kind.String())
 	}
-	return kind == plumbing.CommitObject
+	return kind
 }
 
 // noticeMove tells the operator of a tag that leads to another commit than before: it is a
@@ -204,8 +218,8 @@ func (b *Backend) lookAt(ctx context.Context, id plumbing.Hash) (plumbing.Object
 		}
 	} else {
 		var found packed
-		found, _, _, err = b.exactly(ctx, backend.Revision{Hex: id.String()}, only)
-		o, ok = found[id]
+		found, _, _, err = b.exactly(ctx, backend.Revision{Hex: id.String()}, probe)
+		o, ok = found.objects[id]
 	}
 	if err == nil && !ok {
 		err = fault.New(fault.ErrContent, "the repository lacks the object %s", id)

@@ -3,6 +3,7 @@
 package git
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -28,21 +29,22 @@ type Submodule struct {
 }
 
 // Submodules returns the submodules of a tree, with what its .gitmodules file says of them.
-// A submodule that cannot be reached has an error of its own; the error that is returned is
-// for a file that cannot be read, or that means harm.
-func (b *Backend) Submodules(t *tree.Tree) ([]Submodule, error) {
+// Each has an error of its own, of the file as a whole too: it concerns nobody but those who
+// read the submodule.
+func (b *Backend) Submodules(t *tree.Tree) []Submodule {
 	links, _ := t.Parts()
 	if len(links) == 0 {
-		return nil, nil
+		return nil
 	}
 	modules, err := readModules(t)
-	if err != nil {
-		return nil, err
-	}
 	submodules := make([]Submodule, 0, len(links))
 	for _, link := range links {
 		s := Submodule{Path: link.Path, Commit: link.Commit}
 		switch module, ok := modules[link.Path]; {
+		case err != nil:
+			s.Err = err
+		case module.err != nil:
+			s.Err = module.err
 		case !ok:
 			s.Err = fault.New(fault.ErrContent, "the file %s has no entry for it", modulesFile)
 		case module.update == "none":
@@ -52,11 +54,14 @@ func (b *Backend) Submodules(t *tree.Tree) ([]Submodule, error) {
 		}
 		submodules = append(submodules, s)
 	}
-	return submodules, nil
+	return submodules
 }
 
-// module is what .gitmodules says of a submodule.
-type module struct{ path, url, update string }
+// module is what .gitmodules says of a submodule, or what is wrong with that.
+type module struct {
+	path, url, update string
+	err               error
+}
 
 // readModules returns the entries of .gitmodules by path. Branches and commands in it
 // decide nothing: a submodule is what the commit says.
@@ -90,14 +95,21 @@ func parseModules(data []byte) (map[string]module, error) {
 		named[s.subsection] = m
 	}
 	modules := map[string]module{}
-	for name, m := range named {
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		m := named[name]
 		switch _, twice := modules[m.path]; {
 		case m.path == "":
 			continue
-		case leaves(m.path) || leaves(name):
-			return nil, fault.New(fault.ErrContent, "the file %s names the forbidden path %q", modulesFile, m.path)
-		case twice:
-			return nil, fault.New(fault.ErrContent, "the file %s names the path %q twice", modulesFile, m.path)
+		case leaves(m.path):
+			// No submodule is there. It is said of the one whose name this is, most often its path.
+			if _, ok := modules[name]; !ok {
+				modules[name] = module{err: fault.New(fault.ErrContent, "the file %s names the forbidden path %q", modulesFile, m.path)}
+			}
+			continue
+		case leaves(name):
+			m.err = fault.New(fault.ErrContent, "the file %s has the forbidden name %q for it", modulesFile, name)
+		case twice && modules[m.path].path == m.path:
+			m.err = fault.New(fault.ErrContent, "the file %s names the path %q twice", modulesFile, m.path)
 		}
 		modules[m.path] = m
 	}

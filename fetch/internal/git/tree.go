@@ -5,6 +5,7 @@ package git
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -29,50 +30,66 @@ const (
 
 // readTree returns the tree of a commit.
 func readTree(from objects, id plumbing.Hash, limits backend.Limits) (*tree.Tree, error) {
-	commit, ok, err := from.object(id)
-	switch {
-	case err != nil:
+	root, err := rootOf(from, id)
+	if err != nil {
 		return nil, err
-	case !ok:
-		return nil, fault.New(fault.ErrNotFound, "the repository has no commit %s", id)
-	case commit.kind != plumbing.CommitObject:
-		return nil, &noCommitError{commit.kind}
 	}
-	line, _, _ := bytes.Cut(commit.data, []byte("\n"))
-	root, ok := strings.CutPrefix(string(line), "tree ")
-	if !ok || !backend.IsHex(root, 40) {
-		return nil, fault.New(fault.ErrContent, "the commit %s is damaged", id)
-	}
-	reader := treeReader{from: from, builder: tree.NewBuilder(limits)}
-	if err := reader.read("", plumbing.NewHash(root)); err != nil {
+	reader := treeReader{from: from, builder: tree.NewBuilder(limits), limits: limits}
+	if err := reader.read("", root); err != nil {
 		return nil, err
 	}
 	return reader.builder.Build(), nil
 }
 
+// rootOf returns the directory that a commit is about.
+func rootOf(from objects, id plumbing.Hash) (root plumbing.Hash, err error) {
+	commit, ok, err := from.object(id)
+	switch {
+	case err != nil:
+		return root, err
+	case !ok:
+		return root, fault.New(fault.ErrNotFound, "the repository has no commit %s", id)
+	case commit.kind != plumbing.CommitObject:
+		return root, &noCommitError{commit.kind}
+	}
+	line, _, _ := bytes.Cut(commit.data, []byte("\n"))
+	written, ok := strings.CutPrefix(string(line), "tree ")
+	if !ok || !backend.IsHex(written, 40) {
+		return root, fault.New(fault.ErrContent, "the commit %s is damaged", id)
+	}
+	return plumbing.NewHash(written), nil
+}
+
 type treeReader struct {
 	from    objects
 	builder *tree.Builder
+	limits  backend.Limits
+	// part is what of the commit is read, nil for all of it.
+	part *part
 }
 
-func (r treeReader) get(path string, id plumbing.Hash, kind plumbing.ObjectType) ([]byte, error) {
+func (r treeReader) get(path string, id plumbing.Hash, kind plumbing.ObjectType) (object, error) {
 	o, ok, err := r.from.object(id)
 	if err != nil {
-		return nil, err
+		return object{}, err
+	}
+	if !ok && r.part != nil {
+		o, ok = r.part.need(path, id, kind)
 	}
 	if !ok || o.kind != kind {
-		return nil, fault.New(fault.ErrContent, "the repository lacks the %s %s of %q", kind, id, path)
+		return object{}, fault.New(fault.ErrContent, "the server sent a commit that lacks the %s %s, which is %q; the repository at the server may be damaged (git fsck tells)", kind, id, path)
 	}
-	return o.data, nil
+	return o, nil
 }
 
 // read adds the entries of a directory: each is a mode, a space, a name, a zero byte and
 // the 20 bytes of an id. The builder refuses what a name may not be, and too deep a tree.
 func (r treeReader) read(prefix string, id plumbing.Hash) error {
-	data, err := r.get(prefix, id, plumbing.TreeObject)
+	o, err := r.get(prefix, id, plumbing.TreeObject)
 	if err != nil {
 		return err
 	}
+	data := o.data
 	for len(data) > 0 {
 		space := bytes.IndexByte(data, ' ')
 		zero := bytes.IndexByte(data, 0)
@@ -95,21 +112,53 @@ func (r treeReader) read(prefix string, id plumbing.Hash) error {
 }
 
 func (r treeReader) entry(path, mode string, id plumbing.Hash) error {
-	switch mode {
-	case modeDir:
+	if mode == modeSubmodule {
+		return r.builder.Submodule(path, id.String())
+	}
+	if r.part != nil && !r.part.covers(path) {
+		return r.builder.Beyond(path, fileMode(mode), id.String(), r.part.beyond)
+	}
+	if err := r.builder.CheckLength(path); err != nil {
+		return r.builder.Omit(path, fileMode(mode), id.String(), err)
+	}
+	if mode == modeDir {
 		if err := r.builder.Dir(path); err != nil {
 			return err
 		}
 		return r.read(path+"/", id)
-	case modeSubmodule:
-		return r.builder.Submodule(path, id.String())
 	}
-	data, err := r.get(path, id, plumbing.BlobObject)
+	o, err := r.get(path, id, plumbing.BlobObject)
 	if err != nil {
 		return err
 	}
-	if mode == modeLink {
-		return r.builder.Link(path, string(data))
+	switch {
+	case o.left != 0:
+		return r.builder.Omit(path, fileMode(mode), id.String(), r.tooLarge(path, o.left))
+	case mode == modeLink:
+		if err := r.builder.CheckTarget(path, string(o.data)); err != nil {
+			return r.builder.Omit(path, fileMode(mode), id.String(), err)
+		}
+		return r.builder.Link(path, string(o.data))
 	}
-	return r.builder.File(path, data, mode == modeExecutable)
+	return r.builder.File(path, o.data, mode == modeExecutable)
+}
+
+func fileMode(mode string) fs.FileMode {
+	switch mode {
+	case modeDir:
+		return fs.ModeDir
+	case modeLink:
+		return fs.ModeSymlink
+	case modeExecutable:
+		return 0o755
+	}
+	return 0o644
+}
+
+// tooLarge says why a file is left out; left is its size, -1 when that is not known.
+func (r treeReader) tooLarge(path string, left int64) error {
+	if left < 0 {
+		return fault.New(fault.ErrLimit, "%q has, or is sent as a difference to a file that has, more than the %s that a file may have. %s", path, fault.Size(r.limits.FileBytes), tree.WayOut(backend.FlagFileBytes))
+	}
+	return fault.New(fault.ErrLimit, "%q has %s; a file may have %s. %s", path, fault.Size(left), fault.Size(r.limits.FileBytes), tree.WayOut(backend.FlagFileBytes))
 }

@@ -82,11 +82,22 @@ const (
 	shallow
 	// only is without either, where the server can leave out what it holds.
 	only
+	// probe is the same of an object that may be no commit.
+	probe
+	// alone are objects by their ids, each without what it holds; below are they with it, but
+	// for files that are too large. Both need servers that can leave out; see parts.
+	alone
+	below
 )
+
+// parts says whether a server can give parts of a commit.
+func parts(offered *capability.List) bool {
+	return offered.Supports(capability.Filter) && offered.Supports(capability.AllowReachableSHA1InWant)
+}
 
 // pack asks for commits and returns the stream of a pack with them.
 func (b *Backend) pack(ctx context.Context, r remote, adv *packp.AdvRefs, wants []plumbing.Hash, e extent) (io.Reader, error) {
-	request, err := newRequest(adv.Capabilities, wants, e)
+	request, err := newRequest(adv.Capabilities, wants, e, b.options.Limits.FileBytes)
 	if err != nil {
 		return nil, fault.New(fault.ErrUnreachable, "the server's capabilities do not suffice: %s", b.scrubber().Clean(err.Error()))
 	}
@@ -119,7 +130,7 @@ func (b *Backend) pack(ctx context.Context, r remote, adv *packp.AdvRefs, wants 
 	return response, nil
 }
 
-func newRequest(offered *capability.List, wants []plumbing.Hash, e extent) (*packp.UploadPackRequest, error) {
+func newRequest(offered *capability.List, wants []plumbing.Hash, e extent, file int64) (*packp.UploadPackRequest, error) {
 	// Taken without multi_ack a clone fails at servers that insist on it; with it, the
 	// answer to a request without haves is the same.
 	request := packp.NewUploadPackRequestFromCapabilities(offered)
@@ -138,11 +149,14 @@ func newRequest(offered *capability.List, wants []plumbing.Hash, e extent) (*pac
 			return nil, err
 		}
 	}
-	if e != deep && offered.Supports(capability.Shallow) {
+	if (e == shallow || e == only || e == probe) && offered.Supports(capability.Shallow) {
 		request.Depth = packp.DepthCommits(1)
 	}
-	if e == only && offered.Supports(capability.Filter) {
+	if (e == only || e == probe || e == alone || e == below) && offered.Supports(capability.Filter) {
 		request.Filter = packp.FilterTreeDepth(0)
+		if e == below {
+			request.Filter = packp.FilterBlobLimit(uint64(file)+1, packp.BlobLimitPrefixNone)
+		}
 		if err := request.Capabilities.Set(capability.Filter); err != nil {
 			return nil, err
 		}

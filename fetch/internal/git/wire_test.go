@@ -95,7 +95,7 @@ func FuzzTree(f *testing.F) {
 	f.Add([]byte("100644 a\x00short"))
 	f.Add([]byte("100644 ../a\x0011111111111111111111"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		all := packed{plumbing.NewHash(id): {plumbing.TreeObject, data}}
+		all := packed{objects: map[plumbing.Hash]object{plumbing.NewHash(id): {kind: plumbing.TreeObject, data: data}}}
 		r := treeReader{from: all, builder: tree.NewBuilder(backend.Limits{ContentBytes: 1 << 20, FileBytes: 1 << 20, Files: 1000, PathBytes: 200, PathDepth: 10})}
 		if err := r.read("", plumbing.NewHash(id)); err != nil && fault.Kind(err) == nil {
 			t.Fatalf("an error without kind: %v", err)

@@ -16,6 +16,11 @@ type chart struct {
 	packed []byte
 	// unusable are the reasons why entries cannot be used, by their version texts.
 	unusable map[string]string
+	// unread counts the entries that are no YAML, and cause says why the first is not.
+	unread int
+	cause  string
+	// crowded says that there are more versions than are looked at.
+	crowded bool
 }
 
 // pack adds an entry: version, digest and URLs, each with its length before it.
@@ -93,6 +98,10 @@ type gathering struct {
 	packed []byte
 	seen   map[string]bool
 }
+
+// crowded says whether no more versions are taken in. More than that are not looked at, so
+// that they take little time, whatever they are.
+func (g *gathering) crowded() bool { return g.chart.crowded }
 
 // close keeps what was gathered and returns how many bytes were added.
 func (g *gathering) close() int64 {

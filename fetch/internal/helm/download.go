@@ -152,7 +152,7 @@ func (b *Backend) get(ctx context.Context, client *access.Client, u *url.URL, wh
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, fault.FromStatus(response.StatusCode, what+" "+fault.URL(u.String()), client.Authenticated())
+		return nil, fault.FromStatus(response.StatusCode, what+" "+fault.URL(u.String()), client.Credentials())
 	}
 	data, err := access.ReadAll(response.Body, response.ContentLength, limit, what+" "+fault.URL(u.String()))
 	if err != nil {

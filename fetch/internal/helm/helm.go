@@ -189,7 +189,7 @@ func (b *Backend) ask(ctx context.Context, previous any) (backend.Answer, error)
 		return backend.Answer{Value: last, Size: last.size}, nil
 	}
 	if response.StatusCode != http.StatusOK {
-		return backend.Answer{}, fault.FromStatus(response.StatusCode, "the index "+fault.URL(request.URL.String()), client.Authenticated())
+		return backend.Answer{}, fault.FromStatus(response.StatusCode, "the index "+fault.URL(request.URL.String()), client.Credentials())
 	}
 	return b.read(response)
 }

@@ -11,7 +11,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
@@ -28,6 +30,8 @@ const (
 	// maxUnusual bounds an index that has to be read whole, because it is not written as
 	// Helm writes it. Reading it takes many times its size.
 	maxUnusual = 8 << 20
+	// maxVersions bounds the versions of one chart: each look for the newest goes through all.
+	maxVersions = 100_000
 	// maxReasons bounds the unusable entries of which it is known why.
 	maxReasons = 10_000
 )
@@ -41,6 +45,10 @@ type index struct {
 	// etag and modified identify the copy at the server.
 	etag, modified string
 	size           int64
+	// most is how many versions a chart may have.
+	most int
+	// severed says that entries refer to others in an index that is too large for that.
+	severed bool
 }
 
 // entry is one version of a chart.
@@ -56,9 +64,12 @@ type entry struct {
 
 // parseIndex reads an index entry by entry, so that neither its size nor one that is
 // broken matters to the others. The errors are fault.ErrContent and fault.ErrLimit.
-func parseIndex(r io.Reader) (*index, error) {
+func parseIndex(r io.Reader) (*index, error) { return parseUpTo(r, maxVersions) }
+
+// parseUpTo is parseIndex with another bound of the versions of a chart.
+func parseUpTo(r io.Reader, most int) (*index, error) {
 	hash := sha256.New()
-	p := &indexParser{index: &index{charts: map[string]*chart{}}, lines: bufio.NewReaderSize(io.TeeReader(r, hash), 64<<10)}
+	p := &indexParser{index: &index{charts: map[string]*chart{}, most: most}, lines: bufio.NewReaderSize(io.TeeReader(r, hash), 64<<10)}
 	if err := p.parse(); err != nil {
 		return nil, err
 	}
@@ -80,13 +91,21 @@ type indexParser struct {
 	items   int  // indentation of the chart's list items, -1 before the first
 	current *gathering
 	item    bytes.Buffer
+
+	// number is that of the line, begun that of the first line of the entry.
+	number, begun int
+	// text is all of the index, nil when it is too much to be read whole.
+	text *bytes.Buffer
+	// referring says that an entry that cannot be read refers to something.
+	referring bool
 }
 
 func (p *indexParser) parse() error {
-	p.indent, p.items = -1, -1
+	p.indent, p.items, p.text = -1, -1, &bytes.Buffer{}
 	for {
 		line, err := readLine(p.lines)
 		if len(line) > 0 {
+			p.keep(line)
 			if e := p.line(line); e != nil {
 				return e
 			}
@@ -101,10 +120,56 @@ func (p *indexParser) parse() error {
 	if err := p.endChart(); err != nil {
 		return err
 	}
-	if len(p.index.charts) == 0 && p.indent < 0 {
-		return p.whole()
+	switch {
+	case len(p.index.charts) == 0 && p.indent < 0:
+		return p.whole(p.before.Bytes())
+	case p.referring && p.text != nil:
+		// What an entry refers to may stand in another one.
+		again := indexParser{index: &index{charts: map[string]*chart{}, most: p.index.most}}
+		if again.whole(p.text.Bytes()) == nil {
+			p.index = again.index
+		}
+	case p.referring:
+		p.index.severed = true
+	case p.index.skipped > 0 && p.index.usable() == 0 && p.text != nil:
+		var document yaml.Node
+		if err := yaml.Unmarshal(p.text.Bytes(), &document); err != nil {
+			return notYAML(err)
+		}
 	}
 	return nil
+}
+
+// keep counts a line, and keeps it as long as the index may have to be read whole.
+func (p *indexParser) keep(line []byte) {
+	p.number++
+	if p.text == nil {
+		return
+	}
+	if p.text.Len()+len(line) > maxUnusual {
+		p.text = nil
+		return
+	}
+	p.text.Write(line)
+}
+
+// notYAML is the error for an index of which nothing can be read.
+func notYAML(err error) error {
+	line, cause := causeOf(err)
+	return fault.New(fault.ErrContent, "the index is no valid YAML: line %d: %s", line, cause)
+}
+
+// yamlError is what the YAML library says: a line, which it leaves out when it is the first,
+// and the cause.
+var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)`)
+
+func causeOf(err error) (line int, cause string) {
+	said := yamlError.FindStringSubmatch(err.Error())
+	if said == nil {
+		return 1, cut(err.Error())
+	}
+	line, _ = strconv.Atoi(said[1])
+	return max(1, line), cut(said[2])
 }
 
 // readLine returns the next line without holding more than an entry's worth of it.
@@ -114,7 +179,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 		part, err := r.ReadSlice('\n')
 		line = append(line, part...)
 		if len(line) > maxUnusual {
-			return nil, fault.New(fault.ErrLimit, "the index has a line of more than %d bytes", maxUnusual)
+			return nil, fault.New(fault.ErrLimit, "the index has a line of more than %s", fault.Size(maxUnusual))
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return line, err
@@ -130,7 +195,7 @@ func (p *indexParser) line(line []byte) error {
 	switch {
 	case !p.inside:
 		if p.before.Len()+len(line) > maxUnusual {
-			return fault.New(fault.ErrLimit, "the index is not in the usual form and has more than %d bytes", maxUnusual)
+			return fault.New(fault.ErrLimit, "the index is not in the usual form and has more than %s", fault.Size(maxUnusual))
 		}
 		p.before.Write(line)
 		key, rest, _ := bytes.Cut(text, []byte(":"))
@@ -138,6 +203,8 @@ func (p *indexParser) line(line []byte) error {
 		return nil
 	case blank:
 		return p.more(line)
+	case content[0] == '\t' && (p.indent < 0 || indent <= p.indent):
+		return fault.New(fault.ErrContent, "the index is no valid YAML: line %d is indented with a tab; YAML wants spaces", p.number)
 	case indent == 0 && content[0] != '-':
 		// The next key of the index itself.
 		p.inside = false
@@ -155,6 +222,9 @@ func (p *indexParser) line(line []byte) error {
 		if err := p.endItem(); err != nil {
 			return err
 		}
+		if p.current.crowded() {
+			p.index.skipped++
+		}
 	}
 	return p.more(line)
 }
@@ -164,8 +234,14 @@ func (p *indexParser) more(line []byte) error {
 	if p.current == nil || (p.item.Len() == 0 && p.items < 0) {
 		return nil
 	}
+	if p.current.crowded() {
+		return nil
+	}
+	if p.item.Len() == 0 {
+		p.begun = p.number
+	}
 	if p.item.Len()+len(line) > maxEntry {
-		return fault.New(fault.ErrLimit, "the index has an entry of more than %d bytes", maxEntry)
+		return fault.New(fault.ErrLimit, "the index has an entry of more than %s", fault.Size(maxEntry))
 	}
 	p.item.Write(line)
 	return nil
@@ -178,8 +254,10 @@ func (p *indexParser) chart(content []byte) error {
 		return err
 	}
 	var header map[string]yaml.Node
-	if yaml.Unmarshal(content, &header) != nil || len(header) != 1 {
-		p.index.skipped++
+	if err := yaml.Unmarshal(content, &header); err != nil || len(header) != 1 {
+		p.begun = p.number
+		name, _, _ := bytes.Cut(content, []byte(":"))
+		p.unreadable(p.index.chart(strings.Trim(string(name), `"' `)), content, err)
 		return nil
 	}
 	for name, value := range header {
@@ -187,6 +265,18 @@ func (p *indexParser) chart(content []byte) error {
 		p.nodes(value.Content)
 	}
 	return nil
+}
+
+// unreadable remembers why a part of a chart cannot be read.
+func (p *indexParser) unreadable(c *chart, text []byte, err error) {
+	p.index.skipped++
+	p.referring = p.referring || bytes.ContainsRune(text, '*')
+	if c.unread++; c.unread > 1 || err == nil {
+		return
+	}
+	line, cause := causeOf(err)
+	c.cause = fmt.Sprintf("line %d: %s", p.begun+line-1, cause)
+	p.index.size += int64(len(c.cause))
 }
 
 func (p *indexParser) endChart() error {
@@ -204,8 +294,8 @@ func (p *indexParser) endItem() error {
 	}
 	defer p.item.Reset()
 	var list []yaml.Node
-	if yaml.Unmarshal(p.item.Bytes(), &list) != nil {
-		p.index.skipped++
+	if err := yaml.Unmarshal(p.item.Bytes(), &list); err != nil {
+		p.unreadable(p.current.chart, p.item.Bytes(), err)
 		return nil
 	}
 	nodes := make([]*yaml.Node, 0, len(list))
@@ -218,7 +308,13 @@ func (p *indexParser) endItem() error {
 
 func (p *indexParser) nodes(nodes []*yaml.Node) {
 	for _, node := range nodes {
+		if node.Kind == yaml.AliasNode {
+			node = node.Alias
+		}
 		var e entry
+		if p.current.crowded() {
+			return
+		}
 		if node.Kind != yaml.MappingNode || node.Decode(&e) != nil {
 			p.index.skipped++
 			continue
@@ -228,17 +324,24 @@ func (p *indexParser) nodes(nodes []*yaml.Node) {
 }
 
 // whole parses an index that is not in the usual form.
-func (p *indexParser) whole() error {
+func (p *indexParser) whole(text []byte) error {
 	var document struct {
 		Entries map[string]yaml.Node `yaml:"entries"`
 	}
-	if err := yaml.Unmarshal(p.before.Bytes(), &document); err != nil || document.Entries == nil {
-		if err == nil && strings.Contains(p.before.String(), "entries:") {
+	if err := yaml.Unmarshal(text, &document); err != nil || document.Entries == nil {
+		mentioned := bytes.Contains(text, []byte("entries:"))
+		if err == nil && mentioned {
 			return nil
+		}
+		if mentioned {
+			return notYAML(err)
 		}
 		return fault.New(fault.ErrContent, "what the server sent is no index of a Helm repository: it has no entries")
 	}
 	for name, value := range document.Entries {
+		if value.Kind == yaml.AliasNode {
+			value = *value.Alias
+		}
 		p.current = p.index.chart(name).open()
 		p.nodes(value.Content)
 		if err := p.endChart(); err != nil {
@@ -283,6 +386,10 @@ func (x *index) add(g *gathering, e entry) {
 	}
 	e.Digest = digest
 	delete(g.chart.unusable, e.Version)
+	if len(g.seen) >= x.most {
+		g.chart.crowded, g.packed = true, nil
+		return
+	}
 	g.seen[e.Version] = true
 	g.packed = pack(g.packed, e)
 }
@@ -322,6 +429,9 @@ func (x *index) find(name, wanted string) (entry, error) {
 	if c == nil {
 		return entry{}, fault.New(fault.ErrNotFound, "the repository has no chart %q%s", name, x.similar(name))
 	}
+	if c.crowded {
+		return entry{}, x.tooMany(name)
+	}
 	if err := c.refused(name, wanted); err != nil {
 		return entry{}, err
 	}
@@ -334,6 +444,13 @@ func (x *index) find(name, wanted string) (entry, error) {
 	best, err := versions.Pick(wanted, what, candidates)
 	if err == nil {
 		return entries[best.Index], nil
+	}
+	if errors.Is(err, fault.ErrNotFound) && c.unread > 0 {
+		text := fmt.Sprintf("%s; %d of its entries cannot be read, the first because of %s", err, c.unread, c.cause)
+		if x.severed {
+			text += fmt.Sprintf(" (in an index of more than %s, an entry cannot refer to an anchor of another one)", fault.Size(maxUnusual))
+		}
+		err = fault.Rewrite(err, text)
 	}
 	if errors.Is(err, fault.ErrNotFound) {
 		if unusable, e := versions.Pick(wanted, what, c.unusableVersions()); e == nil {
@@ -369,11 +486,18 @@ func (x *index) exactly(name, version string) (entry, error) {
 		if e, ok := c.exactly(version); ok {
 			return e, nil
 		}
+		if c.crowded {
+			return entry{}, x.tooMany(name)
+		}
 		if err := c.refused(name, version); err != nil {
 			return entry{}, err
 		}
 	}
 	return entry{}, fault.New(fault.ErrNotFound, "the repository has no version %s of the chart %q any more", version, name)
+}
+
+func (x *index) tooMany(name string) error {
+	return fault.New(fault.ErrLimit, "the chart %q has more than %d versions in the index; publish fewer, or use a registry (oci)", name, x.most)
 }
 
 // usable counts the charts that have a version.

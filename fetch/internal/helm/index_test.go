@@ -299,3 +299,104 @@ func FuzzParseIndex(f *testing.F) {
 		}
 	})
 }
+
+// TestAnchors may be defined in another entry than refers to them, or before all of them.
+func TestAnchors(t *testing.T) {
+	const index = `apiVersion: v1
+common: &common {kind: library, urls: [common.tgz]}
+entries:
+  web:
+  - &first
+    version: 1.0.0
+    urls: &urls
+    - web.tgz
+  - <<: *first
+    version: 1.1.0
+  - version: 1.2.0
+    urls: *urls
+  db: &db
+  - {version: 2.0.0, urls: *urls}
+  - <<: *common
+    version: 2.1.0
+  copy: *db
+`
+	g := NewWithT(t)
+	x := parse(t, index)
+	g.Expect(x.skipped).To(BeZero())
+	for _, tc := range []struct{ chart, version, url string }{
+		{"web", "1.0.0", "web.tgz"}, {"web", "1.1.0", "web.tgz"}, {"web", "1.2.0", "web.tgz"}, {"db", "2.0.0", "web.tgz"}, {"db", "", "common.tgz"}, {"copy", "2.0.0", "web.tgz"},
+	} {
+		e, err := x.find(tc.chart, tc.version)
+		g.Expect(err).NotTo(HaveOccurred(), "%v", tc)
+		g.Expect(e.URLs).To(Equal([]string{tc.url}), "%v", tc)
+	}
+
+	t.Run("that are defined nowhere", func(t *testing.T) {
+		g := NewWithT(t)
+		x := parse(t, "entries:\n  web:\n  - version: 1.0.0\n    urls: *nowhere\n  other:\n  - {version: 1.0.0, urls: [u]}\n")
+		_, err := x.find("web", "1.0.0")
+		g.Expect(errors.Is(err, fault.ErrNotFound)).To(BeTrue(), "%v", err)
+		g.Expect(err).To(MatchError(ContainSubstring("1 of its entries cannot be read, the first because of line 3: unknown anchor 'nowhere' referenced")))
+		_, err = x.find("other", "")
+		g.Expect(err).NotTo(HaveOccurred())
+	})
+	t.Run("in an index that is too large to be read whole", func(t *testing.T) {
+		g := NewWithT(t)
+		large := index + "  large:\n" + strings.Repeat("  - {version: 1.0.0, urls: [u], description: "+strings.Repeat("x", 1000)+"}\n", 9000)
+		x := parse(t, large)
+		_, err := x.find("db", "")
+		g.Expect(err).To(MatchError(And(ContainSubstring("unknown anchor 'urls' referenced"), ContainSubstring("in an index of more than 8 MiB, an entry cannot refer to an anchor of another one"))))
+		_, err = x.find("copy", "")
+		g.Expect(err).To(MatchError(ContainSubstring("line 17: unknown anchor 'db' referenced")))
+	})
+}
+
+func TestIndexThatIsNoYAML(t *testing.T) {
+	for name, tc := range map[string]struct{ given, want string }{
+		"tabs":               {"apiVersion: v1\nentries:\n\tweb:\n\t- version: 1.0.0\n", "line 3 is indented with a tab"},
+		"tabs after spaces":  {"entries:\n  web:\n  \t- version: 1.0.0\n", "line 3 is indented with a tab"},
+		"tabs before others": {"\tapiVersion: v1\nentries: {}\n", "line 1: found character that cannot start any token"},
+		"tabs in entries":    {"entries:\n  web:\n  - name: web\n\t\tversion: 1.0.0\n", "line 4 is indented with a tab"},
+		"a word":             {"apiVersion: v1\nentries:\n  web\n  db\n  x: [\n", "line "},
+		"open brackets":      {"entries: {web: [\n", "line 1: did not find"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			_, err := parseIndex(strings.NewReader(tc.given))
+			g.Expect(errors.Is(err, fault.ErrContent)).To(BeTrue(), "%v", err)
+			g.Expect(err).To(MatchError(And(HavePrefix("the index is no valid YAML: line "), ContainSubstring(tc.want))))
+		})
+	}
+	// A tab may stand in a text.
+	x := parse(t, "entries:\n  web:\n  - version: 1.0.0\n    description: |\n      a\n      \tb\n    urls: [u]\n")
+	NewWithT(t).Expect(x.usable()).To(Equal(1))
+}
+
+// TestChartWithTooManyVersions costs little, and concerns nobody else.
+func TestChartWithTooManyVersions(t *testing.T) {
+	for style, format := range map[string]string{"flow": "  - {version: 1.0.%d, urls: [u]}\n", "block": "  - version: 1.0.%d\n    urls:\n    - u\n"} {
+		t.Run(style, func(t *testing.T) {
+			g := NewWithT(t)
+			var b strings.Builder
+			b.WriteString("entries:\n  many:\n")
+			const most, versions = 1000, 1500
+			for i := range versions {
+				fmt.Fprintf(&b, format, i)
+			}
+			b.WriteString("  web:\n  - {version: 1.0.0, urls: [u]}\n")
+			x, err := parseUpTo(strings.NewReader(b.String()), most)
+			g.Expect(err).NotTo(HaveOccurred())
+			for _, version := range []string{"", "1.0.5"} {
+				_, err := x.find("many", version)
+				g.Expect(errors.Is(err, fault.ErrLimit)).To(BeTrue(), "%v", err)
+				g.Expect(err).To(MatchError(ContainSubstring(`the chart "many" has more than 1000 versions`)))
+			}
+			_, err = x.exactly("many", "1.0.5")
+			g.Expect(errors.Is(err, fault.ErrLimit)).To(BeTrue(), "%v", err)
+			_, err = x.find("web", "")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(x.skipped).To(Equal(versions - most - 1))
+			g.Expect(x.size).To(BeNumerically("<", 1<<16), "they are not kept")
+		})
+	}
+}

@@ -141,7 +141,7 @@ func (s *clients) layer(ctx context.Context, layer ocispec.Descriptor, version s
 	what := "layer " + layer.Digest.String()
 	switch {
 	case layer.Size > b.options.Limits.DownloadBytes:
-		return nil, fault.New(fault.ErrLimit, "the %s has %d bytes; %d are accepted. %s", what, layer.Size, b.options.Limits.DownloadBytes, tree.WayOut(backend.FlagDownloadBytes))
+		return nil, fault.New(fault.ErrLimit, "the %s has %s; %s are accepted. %s", what, fault.Size(layer.Size), fault.Size(b.options.Limits.DownloadBytes), tree.WayOut(backend.FlagDownloadBytes))
 	case layer.Digest.Validate() != nil || layer.Size < 0:
 		return nil, fault.New(fault.ErrContent, "the manifest describes a layer wrongly")
 	}

@@ -6,9 +6,11 @@ package oci
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 
 	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry"
@@ -157,6 +159,17 @@ func (b *Backend) open(ctx context.Context) (*clients, error) {
 	return s, nil
 }
 
+// credentials names what the registry is asked with.
+func (s *clients) credentials() string {
+	switch {
+	case s.anonymous:
+		return s.transport.Credentials()
+	case s.backend.provider != "":
+		return fault.SomeCredentials + " of spec.provider " + string(s.backend.provider)
+	}
+	return s.backend.access.Credentials()
+}
+
 func (s *clients) close() { s.transport.Close() }
 
 // speaksHTTP finds out whether a registry that may be insecure has TLS all the same.
@@ -173,6 +186,15 @@ func (s *clients) speaksHTTP(ctx context.Context) (bool, error) {
 	}
 	if access.SpeaksHTTP(u, err) {
 		return true, nil
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+		// Servers hang up on what they take for nonsense, too.
+		u.Scheme = "http"
+		if request, e := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil); e == nil {
+			if response, e := s.transport.Do(request); e == nil {
+				return true, response.Body.Close()
+			}
+		}
 	}
 	return false, fault.FromRequest(err, s.backend.scrubber())
 }
@@ -212,13 +234,13 @@ func (s *clients) failed(ctx context.Context, what string, err error) error {
 	case errors.Is(err, errdef.ErrNotFound):
 		return fault.New(fault.ErrNotFound, "the registry has no %s", what)
 	case errors.Is(err, auth.ErrBasicCredentialNotFound):
-		return fault.FromStatus(http.StatusUnauthorized, what, false)
+		return fault.FromStatus(http.StatusUnauthorized, what, "")
 	case errors.As(err, &response):
 		if s.backend.provider != "" && (response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden) {
 			s.backend.options.Clouds.Forget(s.backend.provider, s.backend.url.Host)
 		}
-		return fault.FromStatus(response.StatusCode, what, !s.anonymous)
-	case errors.Is(err, http.ErrSchemeMismatch):
+		return fault.FromStatus(response.StatusCode, what, s.credentials())
+	case access.SpeaksHTTP(s.backend.url, err) && !errors.Is(err, syscall.ECONNREFUSED):
 		return fault.New(fault.ErrUnreachable, "the registry speaks plain HTTP; spec.insecure allows that")
 	}
 	return fault.FromRequest(err, s.backend.scrubber())

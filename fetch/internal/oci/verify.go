@@ -57,7 +57,7 @@ func (s *clients) provenance(ctx context.Context, r backend.Revision, layers []o
 	}
 	signed := layers[at]
 	if signed.Digest.Validate() != nil || signed.Size < 0 || signed.Size > provenance.MaxBytes {
-		return fault.New(fault.ErrVerification, "%s describes its provenance file wrongly, or it has more than %d bytes", what, provenance.MaxBytes)
+		return fault.New(fault.ErrVerification, "%s describes its provenance file wrongly, or it has more than %s", what, fault.Size(provenance.MaxBytes))
 	}
 	body, err := s.repository().Blobs().Fetch(ctx, signed)
 	if err != nil {

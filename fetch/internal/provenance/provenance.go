@@ -88,7 +88,7 @@ type message struct {
 // parse reads a provenance file without trusting anything of it.
 func parse(file []byte) (*message, error) {
 	if len(file) > MaxBytes {
-		return nil, fmt.Errorf("it has %d bytes; %d are accepted", len(file), MaxBytes)
+		return nil, fmt.Errorf("it has %s; %s are accepted", fault.Size(int64(len(file))), fault.Size(MaxBytes))
 	}
 	block, rest := decode(file)
 	if block == nil {

@@ -25,6 +25,8 @@ type Builder struct {
 	root   *draft
 	files  int
 	bytes  int64
+	// beyond counts the places that count for no limit.
+	beyond int
 }
 
 // draft is a directory that is being filled; node is set for everything else.
@@ -69,7 +71,7 @@ func (b *Builder) File(path string, content []byte, executable bool) error {
 		n.kind = kindExecutable
 	}
 	if int64(len(content)) > b.limits.FileBytes {
-		return fault.New(fault.ErrLimit, "%q has %d bytes; a file may have %d. %s", path, len(content), b.limits.FileBytes, WayOut(backend.FlagFileBytes))
+		return fault.New(fault.ErrLimit, "%q has %s; a file may have %s. %s", path, fault.Size(int64(len(content))), fault.Size(b.limits.FileBytes), WayOut(backend.FlagFileBytes))
 	}
 	if b.bytes += int64(len(content)); b.bytes > b.limits.ContentBytes {
 		return TooLarge(b.limits)
@@ -79,21 +81,37 @@ func (b *Builder) File(path string, content []byte, executable bool) error {
 
 // TooLarge is the error for content that exceeds the limit of all files together.
 func TooLarge(limits backend.Limits) error {
-	return fault.New(fault.ErrLimit, "the content has more than %d bytes when it is unpacked. %s", limits.ContentBytes, WayOut(backend.FlagContentBytes))
+	return fault.New(fault.ErrLimit, "the content has more than %s when it is unpacked. %s", fault.Size(limits.ContentBytes), WayOut(backend.FlagContentBytes))
 }
 
 // Link adds a symbolic link. Where it leads is looked at when it is read.
 func (b *Builder) Link(path, target string) error {
+	if err := b.CheckTarget(path, target); err != nil {
+		return err
+	}
+	return b.add(path, &node{kind: kindLink, data: []byte(target), sum: sha256.Sum256([]byte(target)), links: true})
+}
+
+// CheckTarget says what is wrong with what a link at path points to, before it is added.
+func (b *Builder) CheckTarget(path, target string) error {
 	if target == "" || len(target) > b.limits.PathBytes || strings.ContainsRune(target, 0) {
 		return fault.New(fault.ErrContent, "the target of the link %q is empty, too long or malformed", path)
 	}
-	return b.add(path, &node{kind: kindLink, data: []byte(target), sum: sha256.Sum256([]byte(target)), links: true})
+	return nil
 }
 
 func (b *Builder) add(path string, n *node) error {
 	if err := b.checkPath(path); err != nil {
 		return err
 	}
+	if err := b.put(path, n); err != nil {
+		return err
+	}
+	return b.count()
+}
+
+// put adds a place without counting it.
+func (b *Builder) put(path string, n *node) error {
 	parent, name := b.root, path
 	if i := strings.LastIndexByte(path, '/'); i >= 0 {
 		var err error
@@ -106,7 +124,7 @@ func (b *Builder) add(path string, n *node) error {
 		return fault.New(fault.ErrContent, "the content holds %q twice", path)
 	}
 	parent.children[name] = &draft{node: n}
-	return b.count()
+	return nil
 }
 
 // dir returns the directory at path and makes what is missing of it.
@@ -138,13 +156,26 @@ func (b *Builder) count() error {
 	return nil
 }
 
-func (b *Builder) checkPath(path string) error {
+// CheckLength says whether a path is longer or deeper than one may be.
+func (b *Builder) CheckLength(path string) error {
 	switch {
 	case len(path) > b.limits.PathBytes:
 		return fault.New(fault.ErrLimit, "the path %q… has %d bytes; a path may have %d. Shorten it, or take it out of the source", path[:min(40, len(path))], len(path), b.limits.PathBytes)
 	case strings.Count(path, "/") >= b.limits.PathDepth:
 		return fault.New(fault.ErrLimit, "the path %q has more than %d elements. Move it up, or take it out of the source", path, b.limits.PathDepth)
-	case path == "." || !fs.ValidPath(path) || strings.ContainsRune(path, 0):
+	}
+	return nil
+}
+
+func (b *Builder) checkPath(path string) error {
+	if err := b.CheckLength(path); err != nil {
+		return err
+	}
+	return b.checkName(path)
+}
+
+func (b *Builder) checkName(path string) error {
+	if path == "." || !fs.ValidPath(path) || strings.ContainsRune(path, 0) {
 		// ValidPath wants UTF-8 too, without which a name could not be shown or referred to.
 		return fault.New(fault.ErrContent, "the content holds the forbidden path %q", path)
 	}
@@ -152,8 +183,10 @@ func (b *Builder) checkPath(path string) error {
 }
 
 // Build returns the tree; the Builder is not used afterwards.
-func (b *Builder) Build() *Tree {
-	return &Tree{root: b.root.build(), files: b.files, bytes: b.bytes, digests: map[string]string{}}
+func (b *Builder) Build() *Tree { return b.built(b.root.build()) }
+
+func (b *Builder) built(root *node) *Tree {
+	return &Tree{root: root, files: b.files + b.beyond, beyond: b.beyond, bytes: b.bytes, digests: map[string]string{}}
 }
 
 func (d *draft) build() *node {

@@ -121,6 +121,8 @@ func unreadable(op, name string, n *node) error {
 			text = "the file is a Git LFS pointer, whose content is missing: " + text
 		}
 		return &fs.PathError{Op: op, Path: name, Err: fault.Rewrite(errors.Join(fault.ErrContent, n.missing), text)}
+	case n.absent != nil:
+		return &fs.PathError{Op: op, Path: name, Err: fault.Rewrite(errors.Join(fault.ErrContent, n.absent.error), n.absent.Error())}
 	case n.pointer:
 		return &fs.PathError{Op: op, Path: name, Err: fault.New(fault.ErrContent, "the file is a Git LFS pointer, whose content is not fetched here")}
 	}

@@ -24,7 +24,9 @@ type Pointer struct {
 // Filling is what takes the place of a Submodule or Pointer: a tree, a file with its
 // digest, or the reason why there is neither.
 type Filling struct {
+	// Tree may turn out not to fit; Name is what it is called then.
 	Tree *Tree
+	Name string
 	File []byte
 	Sum  [sha256.Size]byte
 	Err  error
@@ -170,14 +172,22 @@ func (t *Tree) look(path string, visit func(p *place, err error)) {
 
 // With returns a tree in which fillings take the place of submodules and pointers, by their
 // paths. The receiver, and the trees of fillings, stay as they are and share only the
-// content of files with the new one. What exceeds the limits is fault.ErrLimit.
+// content of files with the new one. A tree with which there is more than the limits allow is
+// missing, which is fault.ErrLimit for who reads it; files have to fit.
 func (t *Tree) With(limits backend.Limits, fillings map[string]Filling) (*Tree, error) {
 	f := filler{builder: NewBuilder(limits), fillings: fillings}
-	root, err := f.copy("", t.root)
-	if err != nil {
-		return nil, err
+	// What is there already comes before what is filled in, wherever it lies.
+	f.builder.files, f.builder.bytes, f.builder.beyond = t.files-t.beyond, t.bytes, t.beyond
+	_, pointers := t.Parts()
+	for _, pointer := range pointers {
+		if filling, ok := fillings[pointer.Path]; ok && filling.Err == nil {
+			f.builder.bytes += int64(len(filling.File) - len(pointer.Content))
+		}
 	}
-	return &Tree{root: root, files: f.builder.files, bytes: f.builder.bytes, digests: map[string]string{}}, nil
+	if f.builder.bytes > limits.ContentBytes {
+		return nil, TooLarge(limits)
+	}
+	return f.builder.built(f.copy("", t.root)), nil
 }
 
 // filler copies nodes, since no two places share one. The Builder only counts.
@@ -186,35 +196,34 @@ type filler struct {
 	fillings map[string]Filling
 }
 
-func (f *filler) copy(path string, n *node) (*node, error) {
+func (f *filler) copy(path string, n *node) *node {
 	if filling, ok := f.fillings[path]; ok && path != "" {
 		return f.fill(path, n, filling)
 	}
-	if err := f.take(path, n); err != nil {
-		return nil, err
-	}
 	copied := *n
 	if n.kind != kindDir {
-		return &copied, nil
+		return &copied
 	}
 	copied.children = make([]child, 0, len(n.children))
 	for _, c := range n.children {
-		below, err := f.copy(join(path, c.name), c.node)
-		if err != nil {
-			return nil, err
-		}
-		copied.children = append(copied.children, child{name: c.name, node: below})
+		copied.children = append(copied.children, child{name: c.name, node: f.copy(join(path, c.name), c.node)})
 	}
-	if n.missing == nil {
+	if n.missing == nil && n.absent == nil {
 		copied.sumUp()
 	}
-	return &copied, nil
+	return &copied
 }
 
-func (f *filler) fill(path string, n *node, filling Filling) (*node, error) {
+func (f *filler) fill(path string, n *node, filling Filling) *node {
 	if filling.Tree != nil {
-		// What is filled in has paths of its own; the fillings are not for those.
-		return (&filler{builder: f.builder}).copy(path, filling.Tree.root)
+		before := *f.builder
+		err := f.takeAll(path, filling.Tree.root)
+		if err == nil {
+			// What is filled in has paths of its own; the fillings are not for those.
+			return (&filler{}).copy("", filling.Tree.root)
+		}
+		f.builder.files, f.builder.bytes = before.files, before.bytes
+		filling.Err = fault.Rewrite(err, filling.Name+": "+err.Error())
 	}
 	filled := &node{kind: n.kind, data: n.data, sum: n.sum, pointer: n.pointer, commit: n.commit, parts: true, lacks: true, missing: &missingError{filling.Err}}
 	switch {
@@ -224,21 +233,27 @@ func (f *filler) fill(path string, n *node, filling Filling) (*node, error) {
 		// Not the digest of an empty directory: it changes when the content arrives.
 		filled.sum = sha256.Sum256([]byte("missing submodule " + n.commit))
 	}
-	return filled, f.take(path, filled)
+	return filled
 }
 
-// take counts a node against the limits.
-func (f *filler) take(path string, n *node) error {
-	if path == "" {
-		return nil
-	}
-	if err := f.builder.checkPath(path); err != nil {
-		return err
-	}
-	if n.kind != kindDir && n.kind != kindLink {
-		if f.builder.bytes += int64(len(n.data)); f.builder.bytes > f.builder.limits.ContentBytes {
-			return TooLarge(f.builder.limits)
+// takeAll counts what lies below a node against the limits.
+func (f *filler) takeAll(path string, n *node) error {
+	for _, c := range n.children {
+		below := join(path, c.name)
+		if err := f.builder.checkPath(below); err != nil {
+			return err
+		}
+		if c.node.kind != kindDir && c.node.kind != kindLink {
+			if f.builder.bytes += int64(len(c.node.data)); f.builder.bytes > f.builder.limits.ContentBytes {
+				return TooLarge(f.builder.limits)
+			}
+		}
+		if err := f.builder.count(); err != nil {
+			return err
+		}
+		if err := f.takeAll(below, c.node); err != nil {
+			return err
 		}
 	}
-	return f.builder.count()
+	return nil
 }

@@ -159,11 +159,17 @@ func TestWithLimits(t *testing.T) {
 	} {
 		limits := backend.DefaultLimits()
 		change(&limits)
-		_, err := withParts(t).With(limits, map[string]Filling{"lib": {Tree: lib}})
+		lacking, err := withParts(t).With(limits, map[string]Filling{"lib": {Tree: lib, Name: "the library"}})
+		g.Expect(err).NotTo(HaveOccurred(), name)
+		err = lacking.Unavailable("lib")
 		g.Expect(errors.Is(err, fault.ErrLimit)).To(BeTrue(), "%s: %v", name, err)
+		g.Expect(err).To(MatchError(HavePrefix("the library: ")))
+		g.Expect(lacking.Unavailable("app")).To(Succeed(), "nobody else is concerned")
+		g.Expect(lacking.Files()).To(Equal(withParts(t).Files()))
 	}
 	limits := backend.DefaultLimits()
 	limits.ContentBytes, limits.Files, limits.PathBytes, limits.PathDepth = int64(1+2*len(pointer)+100), 14, 20, 5
-	_, err := withParts(t).With(limits, map[string]Filling{"lib": {Tree: lib}})
+	whole, err := withParts(t).With(limits, map[string]Filling{"lib": {Tree: lib}})
 	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(whole.Unavailable("lib")).To(Succeed())
 }

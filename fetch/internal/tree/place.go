@@ -53,6 +53,9 @@ func (p *place) enter(name string) (*place, error) {
 	if p.node.missing != nil {
 		return nil, p.node.missing
 	}
+	if p.node.absent != nil {
+		return nil, p.node.absent
+	}
 	if n := p.node.child(name); n != nil {
 		return &place{up: p, name: name, node: n}, nil
 	}
@@ -88,6 +91,9 @@ func (t *Tree) lookup(name string) (*place, []*node, error) {
 func (p *place) follow(hops *int) (*place, error) {
 	if p.node.kind != kindLink {
 		return p, nil
+	}
+	if p.node.absent != nil {
+		return nil, p.node.absent
 	}
 	target := string(p.node.data)
 	failed := func(reason string) error { return &LinkError{Link: p.path(), Target: target, Reason: reason} }

@@ -47,6 +47,8 @@ type node struct {
 	// missing is why the content of a pointer or submodule is not here, nil when nobody
 	// has looked for it.
 	missing error
+	// absent says that the content was left at the source, nil when it is here.
+	absent *absentError
 	// parts says that there is a pointer or submodule at or below this place, lacks that
 	// one is missing.
 	parts, lacks bool
@@ -61,7 +63,9 @@ type child struct {
 type Tree struct {
 	root  *node
 	files int
-	bytes int64
+	// beyond counts those of files that are at the source still.
+	beyond int
+	bytes  int64
 
 	mu sync.Mutex
 	// digests remembers those of directories with links below, which take a walk.
@@ -95,7 +99,7 @@ func (t *Tree) Share(shared func(sum [sha256.Size]byte, content []byte) []byte) 
 }
 
 func (n *node) files(visit func(*node)) {
-	if n.kind == kindFile || n.kind == kindExecutable {
+	if (n.kind == kindFile || n.kind == kindExecutable) && n.absent == nil {
 		visit(n)
 	}
 	for _, c := range n.children {

@@ -110,7 +110,7 @@ func referrers(ctx context.Context, repository *remote.Repository, subject ocisp
 // Manifest reads a manifest that was listed.
 func Manifest(ctx context.Context, repository *remote.Repository, descriptor ocispec.Descriptor) (*ocispec.Manifest, error) {
 	if descriptor.Size > maxManifest {
-		return nil, fault.New(fault.ErrLimit, "the manifest %s of a signature has %d bytes; %d are accepted", descriptor.Digest, descriptor.Size, maxManifest)
+		return nil, fault.New(fault.ErrLimit, "the manifest %s of a signature has %s; %s are accepted", descriptor.Digest, fault.Size(descriptor.Size), fault.Size(maxManifest))
 	}
 	data, err := content.FetchAll(ctx, repository.Manifests(), descriptor)
 	if err != nil {
@@ -130,7 +130,7 @@ func Tagged(ctx context.Context, repository *remote.Repository, tag string) (*oc
 	}
 	defer body.Close()
 	if descriptor.Size > maxManifest {
-		return nil, fault.New(fault.ErrLimit, "the manifest %s of signatures has %d bytes; %d are accepted", tag, descriptor.Size, maxManifest)
+		return nil, fault.New(fault.ErrLimit, "the manifest %s of signatures has %s; %s are accepted", tag, fault.Size(descriptor.Size), fault.Size(maxManifest))
 	}
 	data, err := content.ReadAll(body, descriptor)
 	if err != nil {
@@ -142,7 +142,7 @@ func Tagged(ctx context.Context, repository *remote.Repository, tag string) (*oc
 // Blob reads a layer of the manifest of a signature.
 func Blob(ctx context.Context, repository *remote.Repository, descriptor ocispec.Descriptor) ([]byte, error) {
 	if descriptor.Size > maxBlob {
-		return nil, fault.New(fault.ErrLimit, "a signature has %d bytes; %d are accepted", descriptor.Size, maxBlob)
+		return nil, fault.New(fault.ErrLimit, "a signature has %s; %s are accepted", fault.Size(descriptor.Size), fault.Size(maxBlob))
 	}
 	data, err := content.FetchAll(ctx, repository.Blobs(), descriptor)
 	return data, mismatch(err, descriptor)
