@@ -71,8 +71,9 @@ env: {HOST: "{{ .Release.Name }}.test", LEVEL: info, MODE: production, REGION: e
 	return map[string]map[string]string{"small": small, "large": large, "subcharts": many}
 }
 
-// BenchmarkRender renders what was not rendered before, with Helm and with convoy, in one
-// process: from the files of the chart to objects. Helm's own part ends with text.
+// BenchmarkRender renders what was not rendered before, with Helm, with convoy in one process,
+// and with convoy in a worker that is there: from the files of the chart to objects. Helm's own
+// part ends with text.
 func BenchmarkRender(b *testing.B) {
 	for name, files := range benchCharts() {
 		dir := b.TempDir()
@@ -103,6 +104,28 @@ func BenchmarkRender(b *testing.B) {
 				}
 			}
 		})
+		b.Run(name+"/worker", func(b *testing.B) {
+			b.ReportAllocs()
+			r := render.New(render.Options{Workers: true, CacheEntries: 1})
+			root := os.DirFS(dir)
+			for i := 0; b.Loop(); i++ {
+				digest := fmt.Sprintf("sha256:%d", i)
+				in := benchInput(render.Artifact{Root: root, Path: ".", Digest: digest, RootDigest: digest})
+				if _, err := r.Render(b.Context(), in); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkFirstWorker renders as soon as a worker has been started for it.
+func BenchmarkFirstWorker(b *testing.B) {
+	in := benchInput(content(".", benchCharts()["small"]))
+	for b.Loop() {
+		if _, err := render.New(render.Options{Workers: true}).Render(b.Context(), in); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

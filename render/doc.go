@@ -8,7 +8,7 @@
 // renders the same inputs once and shares the result.
 //
 // Rendering reads the content it is given and asks the interfaces of Input; it opens no
-// connection, reads no file of the host, and starts no program, and what it may use is
-// bounded by Limits. It applies nothing: that
-// is the business of those who use it.
+// connection, reads no file of the host, and starts no program but, with Options.Workers, its
+// own once more, in which engines run. What it may use is bounded by Limits. It applies
+// nothing: that is the business of those who use it.
 package render

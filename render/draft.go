@@ -4,17 +4,16 @@ package render
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
-	"kumodo.io/convoy/render/internal/helm"
-	"kumodo.io/convoy/render/internal/kustomize"
+	"kumodo.io/convoy/render/internal/engine"
+	"kumodo.io/convoy/render/internal/isolated"
 	"kumodo.io/convoy/render/internal/lookup"
 	"kumodo.io/convoy/render/internal/manifest"
-	"kumodo.io/convoy/render/internal/plain"
 	"kumodo.io/convoy/render/internal/scrub"
 )
 
@@ -53,49 +52,24 @@ func items(documents []manifest.Document, first bool) []item {
 	return list
 }
 
+// runner runs the engine on a job: here, or in a worker.
+type runner func(ctx context.Context, j engine.Job) (*engine.Output, error)
+
+// here is the runner of this process.
+func here(ctx context.Context, j engine.Job) (*engine.Output, error) { return j.Run(ctx) }
+
 // draft runs the engine, until ctx ends. Errors are *Error, but for what failed to be read of
-// the target cluster.
-func (p *plan) draft(ctx context.Context, limits Limits) (*draft, error) {
-	d, err := p.run(ctx, limits)
-	if err != nil {
-		return nil, err
-	}
-	d.own = definedKinds(d)
-	d.kinds = kindsIn(d)
-	return d, nil
-}
-
-func (p *plan) run(ctx context.Context, limits Limits) (*draft, error) {
-	var documents []manifest.Document
-	var err error
-	switch p.engine {
-	case corev1alpha1.RenderHelm:
-		return p.draftHelm(ctx, limits)
-	case corev1alpha1.RenderKustomize:
-		documents, err = kustomize.Render(ctx, p.artifact.Root, p.artifact.Path, p.kustomize, limits.OutputBytes)
-	default:
-		documents, err = plain.Render(ctx, p.artifact.Root, p.artifact.Path, limits.OutputBytes)
-	}
-	if err != nil {
-		return nil, engineError(err, p.scrubber(nil))
-	}
-	return &draft{inputs: p.inputs, objects: items(documents, false), hooks: p.hooks}, nil
-}
-
-func (p *plan) draftHelm(ctx context.Context, limits Limits) (*draft, error) {
-	request := p.helm
-	request.Limits, request.Ratio = limits.templates(), limits.Ratio
+// the target cluster, and what is no fault of the content.
+func (p *plan) draft(ctx context.Context, limits Limits, run runner) (*draft, error) {
+	job := p.job(limits)
 	var reads *lookup.Recorder
 	if p.lookup != nil {
 		reads = lookup.Record(ctx, p.lookup)
-		request.Lookup = reads.Read
+		job.Helm.Lookup = reads.Read
 	}
-	output, err := helm.Render(ctx, request)
-	if reads.Failed() != nil {
-		return nil, err // another time it may be read
-	}
+	output, err := run(ctx, job)
 	if err != nil {
-		return nil, engineError(err, p.scrubber(reads.Secrets()))
+		return nil, p.runError(err, reads)
 	}
 	d := &draft{inputs: p.inputs, reads: reads.Reads(), secrets: reads.Secrets()}
 	d.objects = append(items(output.CRDs, true), items(output.Objects, false)...)
@@ -105,11 +79,45 @@ func (p *plan) draftHelm(ctx context.Context, limits Limits) (*draft, error) {
 		}
 	}
 	d.hooks = append(d.hooks, p.hooks...)
+	d.own = definedKinds(d)
+	d.kinds = kindsIn(d)
 	if d.reads != nil {
 		d.inputs, err = d.reads.Inputs(p.inputs)
 	}
 	return d, err
 }
+
+// job is what the engine is given.
+func (p *plan) job(limits Limits) engine.Job {
+	job := engine.Job{
+		Type: p.engine, Root: p.artifact.Root, Path: p.artifact.Path,
+		Helm: p.helm, Kustomize: p.kustomize, OutputBytes: limits.OutputBytes,
+	}
+	job.Helm.Limits, job.Helm.Ratio = limits.templates(), limits.Ratio
+	return job
+}
+
+// runError gives the error of a run that failed.
+func (p *plan) runError(err error, reads *lookup.Recorder) error {
+	var broken *isolated.BrokenError
+	switch {
+	case reads.Failed() != nil:
+		return &readError{text: err.Error(), cause: reads.Failed()} // another time it may be read
+	case errors.As(err, &broken), errors.Is(err, context.Canceled):
+		return err
+	}
+	return engineError(err, p.scrubber(reads.Secrets()))
+}
+
+// readError tells what failed to be read of the target cluster, and which template wanted it.
+type readError struct {
+	text  string
+	cause error
+}
+
+func (e *readError) Error() string { return e.text }
+
+func (e *readError) Unwrap() error { return e.cause }
 
 // scrubber takes the secrets of a plan, and more, out of messages.
 func (p *plan) scrubber(more []string) *scrub.Scrubber {

@@ -76,12 +76,13 @@ func clean(err *Error, secrets *scrub.Scrubber) *Error {
 func valuesError(err error) error {
 	var missing *values.MissingError
 	var invalid *values.InvalidError
+	var stopped *limit.Error
 	switch {
 	case errors.As(err, &missing) && missing.Kind == "Secret" && missing.Key == "":
 		return failure(corev1alpha1.ReasonSecretNotFound, "%w", err)
 	case errors.As(err, &missing) && missing.Kind == "Secret":
 		return failure(corev1alpha1.ReasonSecretInvalid, "%w", err)
-	case errors.As(err, &missing), errors.As(err, &invalid):
+	case errors.As(err, &missing), errors.As(err, &invalid), errors.As(err, &stopped):
 		return failure(corev1alpha1.ReasonRenderFailed, "%w", err)
 	}
 	return err

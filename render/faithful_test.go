@@ -5,6 +5,7 @@ package render_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"log"
 	"os"
@@ -334,4 +335,28 @@ func TestAHookMayNotBeAnObjectToo(t *testing.T) {
 	g := NewWithT(t)
 	err := failed(t, input(t, "lifecycle: {hooks: [{name: h, 'on': preSync, template: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}}]}", map[string]string{"a.yaml": configMap("a")}))
 	g.Expect(err.Error()).To(Equal("ConfigMap team/a is in the render twice: in a.yaml and in spec.lifecycle.hooks[h]"))
+}
+
+// TestSecretsThatTemplatesTransform do not appear in what templates say.
+func TestSecretsThatTemplatesTransform(t *testing.T) {
+	for _, expression := range []string{
+		`(fromJson .Values.json).pw`, `(fromYaml .Values.yaml).pw`, `(fromYamlArray .Values.list) | first`, `.Values.json | fromJson | toYaml`,
+		`printf "user:%s" .Values.pw | b64enc`, `printf "u:%s!" .Values.pw | b64enc`, `.Values.pw | b64enc | b64enc`, `b32enc .Values.pw`, `printf "me:%s" .Values.pw | b32enc`,
+		`trunc 10 .Values.pw`, `trunc -10 .Values.pw`, `replace "-" "_" .Values.pw`, `.Values.pw | upper | replace "-" ""`, `.Values.pw | splitList "" | join " "`, `printf "%x" .Values.pw`, `printf "%q" .Values.pw`,
+		`(urlParse .Values.url).userinfo`, `.Values.encoded | b64dec`, `(.Values.encoded | b64dec | fromJson).pw`, `.Values.pin`, `toString .Values.pin`, `printf "%.0f" .Values.pin`, `int .Values.pin | toString`, `.Values | toString`, `.Values | toJson`,
+	} {
+		t.Run(expression, func(t *testing.T) {
+			g := NewWithT(t)
+			in := input(t, "render: {helm: {valuesFrom: [{kind: Secret, name: s}]}}", map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": "{{ fail (print (" + expression + ")) }}"})
+			in.References = secrets{"s": {"values.yaml": []byte(`{pw: hunter2-canary, json: '{"pw": "hunter2-canary2"}', yaml: "pw: hunter2-canary3\n", list: "- hunter2-canary4", pin: 87654321,
+				url: 'https://me:hunter2-url@db.test/x', encoded: eyJwdyI6ICJodW50ZXIyLWluc2lkZSJ9}`)}}
+			err := failed(t, in).Error()
+			g.Expect(err).To(And(HavePrefix("execution error at (web/templates/a.yaml:1:3): "), ContainSubstring("***")))
+			g.Expect(strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(err))).NotTo(Or(ContainSubstring("hunter2"), ContainSubstring("canary"), ContainSubstring("inside"), ContainSubstring("87654321")))
+			for _, word := range strings.Fields(err) {
+				decoded, _ := base64.StdEncoding.DecodeString(word)
+				g.Expect(string(decoded)).NotTo(ContainSubstring("hunter"))
+			}
+		})
+	}
 }

@@ -4,10 +4,7 @@ package render
 
 import (
 	"cmp"
-	"sync"
 	"time"
-
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 
 	"kumodo.io/convoy/render/internal/helm/execute"
 )
@@ -17,7 +14,8 @@ import (
 //
 // Nothing can stop a goroutine from outside. Templates are stopped at the next iteration or
 // call; a kustomization is stopped when it reads its next file. What a function, or the
-// kustomize library, does in between is bounded by the size of what it is given.
+// kustomize library, does in between is bounded by the size of what it is given, and, with
+// Options.Workers, by the end of the process that does it.
 type Limits struct {
 	// Time that a render may take from when it begins; a minute. Only this limit depends on
 	// the machine, so only this Error is not remembered.
@@ -35,12 +33,15 @@ type Limits struct {
 	// Ratio is how many times its own size an archive in the charts/ folder of a chart may
 	// have once it is unpacked, if that is more than 8 MiB; 100.
 	Ratio int
+	// MemoryBytes is how much memory the worker of a render may take; nothing measures it
+	// without Options.Workers; 1 GiB.
+	MemoryBytes int64
 }
 
 // DefaultLimits are far above what deployments need and far below what harms a process.
 // MadeBytes is left to follow OutputBytes.
 func DefaultLimits() Limits {
-	return Limits{Time: time.Minute, Steps: 10_000_000, OutputBytes: 64 << 20, Ratio: 100}
+	return Limits{Time: time.Minute, Steps: 10_000_000, OutputBytes: 64 << 20, Ratio: 100, MemoryBytes: 1 << 30}
 }
 
 func (l Limits) withDefaults() Limits {
@@ -52,16 +53,10 @@ func (l Limits) withDefaults() Limits {
 		MadeBytes:   cmp.Or(max(l.MadeBytes, 0), 4*output),
 		OutputBytes: output,
 		Ratio:       cmp.Or(max(l.Ratio, 0), d.Ratio),
+		MemoryBytes: cmp.Or(max(l.MemoryBytes, 0), d.MemoryBytes),
 	}
 }
 
 func (l Limits) templates() execute.Limits {
 	return execute.Limits{Steps: l.Steps, Made: l.MadeBytes, Value: l.OutputBytes}
 }
-
-// maxCopied is how much the operations "copy" of one JSON patch may copy.
-const maxCopied = 16 << 20
-
-// limitPatches bounds the JSON patches of the process, those inside kustomizations too: a
-// few operations that copy a part of an object into itself would make it enormous.
-var limitPatches = sync.OnceFunc(func() { jsonpatch.AccumulatedCopySizeLimit = maxCopied })

@@ -192,7 +192,7 @@ func (p *plan) prepareHelm(ctx context.Context, in Input, spec *corev1alpha1.Hel
 	}
 	resolved, err := values.Resolve(ctx, values.Request{
 		Spec: p.options, Namespace: in.Release.Namespace,
-		Root: in.Artifact.Root, Dir: in.Artifact.Path, References: in.References,
+		Root: small{in.Artifact.Root}, Dir: in.Artifact.Path, References: smallReferences{in.References},
 	})
 	if err != nil {
 		return nil, valuesError(err)
@@ -235,10 +235,10 @@ func (p *plan) prepareDependencies(ctx context.Context, in Input) ([]string, err
 	if in.References != nil {
 		charts = func(ctx context.Context, w helm.Wanted) (helm.Content, error) {
 			a, err := in.References.Chart(ctx, in.Release.Namespace, Dependency{Repository: w.Repository, Name: w.Name, Version: w.Version})
-			return helm.Content{Root: a.Root, Digest: a.RootDigest}, err
+			return helm.Content{Root: small{a.Root}, Digest: a.RootDigest}, err
 		}
 	}
-	found, err := helm.Needed(ctx, in.Artifact.Root, in.Artifact.Path, charts)
+	found, err := helm.Needed(ctx, small{in.Artifact.Root}, in.Artifact.Path, charts)
 	if err != nil {
 		return nil, neededError(err)
 	}

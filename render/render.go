@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"sync/atomic"
 
+	"kumodo.io/convoy/render/internal/engine"
+	"kumodo.io/convoy/render/internal/isolated"
 	"kumodo.io/convoy/render/internal/lookup"
 	"kumodo.io/convoy/render/internal/memo"
 )
@@ -22,6 +24,10 @@ type Options struct {
 	MaxConcurrent int
 	// Limits of each render.
 	Limits Limits
+	// Workers runs engines in processes of their own, at most MaxConcurrent of them: what
+	// content does to its process then does nothing to this one. The program's main must call
+	// worker.Main of render/worker first; without it, nothing is rendered.
+	Workers bool
 }
 
 // Renderer renders, and remembers what it rendered. It is for use by many goroutines.
@@ -34,6 +40,9 @@ type Renderer struct {
 	givens *memo.Memo[asker, *given]
 	slots  chan struct{}
 	limits Limits
+	engine runner
+	// workers are where engines run; nil when they run here.
+	workers *isolated.Pool
 
 	renders, hits, failures atomic.Int64
 }
@@ -44,30 +53,44 @@ type Stats struct {
 	Renders, Failures int64
 	// Hits are calls that were answered without running one.
 	Hits int64
+	// Ended are workers that ended before their render did, for having taken too much time or
+	// memory, or because they crashed, which a stack that overflows does.
+	EndedByTime, EndedByMemory, EndedByCrash int64
 }
 
 // New makes a Renderer.
 func New(o Options) *Renderer {
-	limitPatches()
+	engine.LimitPatches()
 	if o.CacheEntries <= 0 {
 		o.CacheEntries = defaultCacheEntries
 	}
 	if o.MaxConcurrent <= 0 {
 		o.MaxConcurrent = runtime.GOMAXPROCS(0)
 	}
-	return &Renderer{
+	r := &Renderer{
 		drafts:  memo.New[string, *draft](o.CacheEntries, deterministic),
 		results: memo.New[string, *Result](o.CacheEntries, deterministic),
 		lookups: memo.New[string, lookup.Reads](o.CacheEntries, deterministic),
 		givens:  memo.New[asker, *given](o.CacheEntries, deterministic),
 		slots:   make(chan struct{}, o.MaxConcurrent),
 		limits:  o.Limits.withDefaults(),
+		engine:  here,
 	}
+	if o.Workers {
+		r.workers = isolated.NewPool(r.limits.MemoryBytes)
+		r.engine = r.workers.Run
+	}
+	return r
 }
 
 // Stats gives the counts so far.
 func (r *Renderer) Stats() Stats {
-	return Stats{Renders: r.renders.Load(), Failures: r.failures.Load(), Hits: r.hits.Load()}
+	s := Stats{Renders: r.renders.Load(), Failures: r.failures.Load(), Hits: r.hits.Load()}
+	if r.workers != nil {
+		s.EndedByTime, s.EndedByMemory = r.workers.Ended(isolated.Time), r.workers.Ended(isolated.Memory)
+		s.EndedByCrash = r.workers.Ended(isolated.Stack) + r.workers.Ended(isolated.Crash)
+	}
+	return s
 }
 
 // Render gives the objects that a Release wants. Inputs that were rendered before, by this
@@ -118,18 +141,27 @@ func (r *Renderer) draft(ctx context.Context, p *plan) (*draft, error) {
 	return d, err
 }
 
-// run renders, when it is its turn.
-func (r *Renderer) run(ctx context.Context, p *plan) (*draft, error) {
+// turn waits until it is the caller's turn to run an engine, which ends with done. The time
+// that an engine may take begins then.
+func (r *Renderer) turn(ctx context.Context) (_ context.Context, done func(), err error) {
 	select {
 	case r.slots <- struct{}{}:
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, nil, ctx.Err()
 	}
-	defer func() { <-r.slots }()
 	ctx, cancel := context.WithTimeout(ctx, r.limits.Time)
-	defer cancel()
+	return ctx, func() { cancel(); <-r.slots }, nil
+}
+
+// run renders, when it is its turn.
+func (r *Renderer) run(ctx context.Context, p *plan) (*draft, error) {
+	ctx, done, err := r.turn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	r.renders.Add(1)
-	d, err := p.draft(ctx, r.limits)
+	d, err := p.draft(ctx, r.limits, r.engine)
 	if err != nil {
 		r.failures.Add(1)
 		return nil, err

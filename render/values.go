@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/render/internal/engine"
 	"kumodo.io/convoy/render/internal/helm"
 	"kumodo.io/convoy/render/internal/values"
 )
@@ -56,24 +57,46 @@ const (
 // them. Defaults that a null removed are not there. Without a chart there are none.
 // Nothing is rendered. Errors are those of Render.
 func ExplainValues(ctx context.Context, in Input) ([]Value, error) {
+	return explainValues(ctx, in, Limits{}.withDefaults(), here)
+}
+
+// ExplainValues gives what the function of that name gives, within the limits of the Renderer
+// and in a worker if it has any.
+func (r *Renderer) ExplainValues(ctx context.Context, in Input) ([]Value, error) {
+	explained, err := explainValues(ctx, in, r.limits, func(ctx context.Context, j engine.Job) (*engine.Output, error) {
+		ctx, done, err := r.turn(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer done()
+		return r.engine(ctx, j)
+	})
+	if ctx.Err() != nil {
+		return nil, ctx.Err() // who asks has left, and ended the engine with it
+	}
+	return explained, err
+}
+
+func explainValues(ctx context.Context, in Input, limits Limits, run runner) ([]Value, error) {
 	p, err := prepare(ctx, in)
 	if err != nil || p.engine != corev1alpha1.RenderHelm {
 		return nil, err
 	}
-	limits := Limits{}.withDefaults()
-	p.helm.Limits, p.helm.Ratio = limits.templates(), limits.Ratio
-	merged, defaults, err := helm.Values(p.helm)
+	job := p.job(limits)
+	job.Explain = true
+	output, err := run(ctx, job)
 	if err != nil {
-		return nil, engineError(err, p.scrubber(nil))
+		return nil, p.runError(err, nil)
 	}
-	e := explainer{layers: p.layers, defaults: defaults}
-	e.explain(nil, merged)
+	e := explainer{layers: p.layers, defaults: output.Defaults}
+	e.explain(nil, output.Values)
 	return e.found, nil
 }
 
 type explainer struct {
-	layers   []values.Layer
-	defaults *helm.Defaults
+	layers []values.Layer
+	// defaults are the files of defaults, by their engine.Path.
+	defaults map[string]string
 	found    []Value
 }
 
@@ -104,7 +127,7 @@ func (e *explainer) origin(path []string) ValueOrigin {
 			return ValueOrigin(layer.Origin)
 		}
 	}
-	if file := e.defaults.File(path); file != "" {
+	if file := e.defaults[engine.Path(path)]; file != "" {
 		return ValueOrigin{Kind: OriginChart, Name: file}
 	}
 	return ValueOrigin{Kind: OriginImport}

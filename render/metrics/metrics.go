@@ -31,5 +31,24 @@ func Register(r prometheus.Registerer, source Source) error {
 			return err
 		}
 	}
+	return registerEnded(r, source)
+}
+
+// registerEnded registers the counters of workers that ended.
+func registerEnded(r prometheus.Registerer, source Source) error {
+	for reason, value := range map[string]func(render.Stats) int64{
+		"time":   func(s render.Stats) int64 { return s.EndedByTime },
+		"memory": func(s render.Stats) int64 { return s.EndedByMemory },
+		"crash":  func(s render.Stats) int64 { return s.EndedByCrash },
+	} {
+		err := r.Register(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Namespace: "convoy", Subsystem: "render", Name: "workers_ended_total",
+			Help:        "Workers that ended before their render did, by the limit that was met.",
+			ConstLabels: prometheus.Labels{"reason": reason},
+		}, func() float64 { return float64(value(source.Stats())) }))
+		if err != nil {
+			return err
+		}
+	}
 	return nil
 }

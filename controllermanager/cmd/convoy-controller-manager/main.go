@@ -11,8 +11,10 @@ import (
 	"k8s.io/component-base/cli"
 
 	"kumodo.io/convoy/controllermanager/internal/app"
+	"kumodo.io/convoy/render/worker"
 )
 
 func main() {
+	worker.Main() // this program is its own render worker
 	os.Exit(cli.Run(app.NewCommand()))
 }

@@ -83,7 +83,7 @@ func (m *Manager) build() error {
 		Secrets: reader, AllowFileSources: c.options.Fetch.AllowFileSources,
 		CacheBytes: c.options.Fetch.CacheBytes, MaxConcurrent: c.options.Fetch.Concurrency, Limits: c.options.Fetch.Limits,
 	})
-	renderer := render.New(render.Options{Limits: c.options.RenderLimits()})
+	renderer := render.New(render.Options{Limits: c.options.RenderLimits(), Workers: c.options.Render.Workers})
 	if err := m.watchReferences(connections); err != nil {
 		return err
 	}

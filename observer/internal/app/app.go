@@ -16,7 +16,7 @@ import (
 const long = `convoy-observer watches what convoy delivered to the target clusters. It judges the
 health of every object, finds what differs from what was applied and asks for a sync
 where that is wanted, follows hooks to their end, and answers the subresources preview,
-diff, health and history of Releases for convoy-apiserver.
+diff, health, history and values of Releases for convoy-apiserver.
 
 It never applies anything: its connections to target clusters refuse every request that
 is neither a read nor a dry run.`

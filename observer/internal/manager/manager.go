@@ -98,7 +98,7 @@ func (m *Manager) build(ctx context.Context) error {
 		Tracker: target.New(klog.FromContext(ctx), c.installation, m.changed), Installation: c.installation,
 	}
 	m.rules = &observer.Rules{Sets: extensions.HealthRuleSets().Lister(), Global: extensions.GlobalHealthRuleSets().Lister()}
-	renderer := render.New(render.Options{Limits: content.RenderLimits()})
+	renderer := render.New(render.Options{Limits: content.RenderLimits(), Workers: content.RenderWorkers})
 	renders := &desired.Resolver{
 		Sources: lookup, Fetch: coordinator, Renderer: renderer,
 		References: desired.References{HostReader: reader, Fetch: coordinator, Sources: lookup}, Store: c.store,
@@ -106,7 +106,7 @@ func (m *Manager) build(ctx context.Context) error {
 	m.health = &observer.HealthController{Host: m.host, Rules: m.rules, Clock: clock.RealClock{}, Resync: c.options.Process.Resync}
 	m.drift = &observer.Controller{Host: m.host, Desired: renders, Clock: clock.RealClock{}, Resync: c.options.Process.Resync}
 	sets := &observer.RuleSetController{Client: c.convoy, Sets: m.rules.Sets, Global: m.rules.Global}
-	m.serving = &serve.Server{Host: m.host, Desired: renders, Health: m.health}
+	m.serving = &serve.Server{Host: m.host, Desired: renders, Health: m.health, Values: renders}
 	m.healthQueue = base.New(m.queue("health", m.health))
 	m.driftQueue = base.New(m.queue("drift", m.drift))
 	m.ruleQueue = base.New(base.Options[types.NamespacedName]{

@@ -28,7 +28,7 @@ type Options struct {
 func New() *Options {
 	return &Options{
 		Process: process.NewOptions(), Serving: &Serving{Addr: ":8080"},
-		Content: &Content{CacheBytes: 512 << 20, Limits: fetch.DefaultLimits(), Rendering: render.DefaultLimits()},
+		Content: &Content{CacheBytes: 512 << 20, Limits: fetch.DefaultLimits(), Rendering: render.DefaultLimits(), RenderWorkers: true},
 	}
 }
 
@@ -44,7 +44,7 @@ func (o *Options) Validate() error {
 	return errors.Join(append(o.Process.Validate(), append(o.Serving.Validate(), o.Content.Validate()...)...)...)
 }
 
-// Serving says how preview, diff, health and history are served.
+// Serving says how preview, diff, health, history and values are served.
 type Serving struct {
 	Addr                    string
 	TLSCertFile, TLSKeyFile string
@@ -57,7 +57,7 @@ type Serving struct {
 
 // AddFlags adds the flags to fs.
 func (o *Serving) AddFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.Addr, "serve-addr", o.Addr, "Address at which /preview/, /diff/, /health/ and /history/ + {namespace}/{name} are served to convoy-apiserver.")
+	fs.StringVar(&o.Addr, "serve-addr", o.Addr, "Address at which /preview/, /diff/, /health/, /history/ and /values/ + {namespace}/{name} are served to convoy-apiserver.")
 	fs.StringVar(&o.TLSCertFile, "tls-cert-file", o.TLSCertFile, "Serving certificate for --serve-addr, read again when it changes. Empty: plain HTTP.")
 	fs.StringVar(&o.TLSKeyFile, "tls-private-key-file", o.TLSKeyFile, "Private key of --tls-cert-file.")
 	fs.StringVar(&o.ClientCAFile, "client-ca-file", o.ClientCAFile, "CA of the client certificates that are demanded at --serve-addr. Empty: anybody who can connect is answered.")
@@ -103,8 +103,10 @@ func (o *Serving) validateSecret() []error {
 type Content struct {
 	CacheBytes int64
 	// Limits bound each artifact, Rendering each render.
-	Limits           fetch.Limits
-	Rendering        render.Limits
+	Limits    fetch.Limits
+	Rendering render.Limits
+	// RenderWorkers runs engines in processes of their own.
+	RenderWorkers    bool
 	AllowFileSources bool
 	RenderStoreURL   string
 	IdentityFiles    []string
@@ -116,6 +118,7 @@ func (o *Content) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.AllowFileSources, "allow-file-sources", o.AllowFileSources, "Allow file:// URLs in GitRepositories. They read the file system of this process.")
 	fetchflags.AddLimits(fs, &o.Limits)
 	renderflags.AddLimits(fs, &o.Rendering)
+	renderflags.AddWorkers(fs, &o.RenderWorkers)
 	fs.StringVar(&o.RenderStoreURL, "render-store-url", o.RenderStoreURL, "Where the controller-manager stores renders, as a URL (s3://bucket/prefix, gs://…, azblob://…, file:///path). It is only read. Empty: past renders are made again.")
 	fs.StringSliceVar(&o.IdentityFiles, "render-store-identity-file", o.IdentityFiles, "Files with age identities that decrypt stored renders.")
 }

@@ -15,6 +15,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -125,17 +126,13 @@ func documents(ctx context.Context, c *chart.Chart, r Request) ([]manifest.Docum
 			return nil, err
 		}
 	}
-	first, err := run(ctx, c, r, top)
+	first, err := run(ctx, c, r, top, 0)
 	if err != nil {
 		return nil, err
 	}
 	second := first
 	if first.Volatile {
-		// Templates can change values: they are made afresh.
-		if top, err = mergedValues(c, r); err != nil {
-			return nil, err
-		}
-		if second, err = run(ctx, c, r, top); err != nil {
+		if second, err = again(ctx, c, r); err != nil {
 			return nil, err
 		}
 	}
@@ -155,6 +152,29 @@ func documents(ctx context.Context, c *chart.Chart, r Request) ([]manifest.Docum
 	return all, nil
 }
 
+// ahead is how far the clock is ahead in the second run. It makes another year, month, day of
+// the month and of the week, hour, minute and second.
+const ahead = 400*24*time.Hour + 5*time.Hour + 7*time.Minute + 11*time.Second
+
+// again runs the templates once more, at another time; if that is a time at which they fail,
+// now.
+func again(ctx context.Context, c *chart.Chart, r Request) (output *execute.Output, err error) {
+	for _, ahead := range []time.Duration{ahead, 0} {
+		// Templates can change values: they are made afresh.
+		top, err := mergedValues(c, r)
+		if err != nil {
+			return nil, err
+		}
+		if output, err = run(ctx, c, r, top, ahead); err == nil {
+			return output, nil
+		}
+		if ahead == 0 || ctx.Err() != nil {
+			return nil, err
+		}
+	}
+	return output, nil
+}
+
 // mergedValues gives what templates see: the values of the user over those of the charts,
 // the release, the capabilities.
 func mergedValues(c *chart.Chart, r Request) (chartutil.Values, error) {
@@ -172,9 +192,9 @@ func mergedValues(c *chart.Chart, r Request) (chartutil.Values, error) {
 	return top, nil
 }
 
-// run gives the text that each template gives.
-func run(ctx context.Context, c *chart.Chart, r Request, top chartutil.Values) (*execute.Output, error) {
-	output, err := execute.Run(ctx, c, top, execute.Options{Limits: r.Limits, Lookup: r.Lookup})
+// run gives the text that each template gives, by a clock that is ahead.
+func run(ctx context.Context, c *chart.Chart, r Request, top chartutil.Values, ahead time.Duration) (*execute.Output, error) {
+	output, err := execute.Run(ctx, c, top, execute.Options{Limits: r.Limits, Ahead: ahead, Lookup: r.Lookup})
 	if err != nil {
 		return nil, err
 	}

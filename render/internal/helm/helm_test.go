@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/yaml"
@@ -343,6 +344,32 @@ func TestHooks(t *testing.T) {
 	g.Expect(asJSON(t, output.Hooks[0].Events)).To(MatchJSON(`["pre-install", "pre-upgrade"]`))
 	g.Expect(asJSON(t, output.Hooks[0].DeletePolicies)).To(MatchJSON(`["before-hook-creation", "hook-succeeded"]`))
 	g.Expect(asJSON(t, output.Hooks[1].Events)).To(MatchJSON(`["test"]`))
+}
+
+// TestTheClockIsFoundOut renders what has no other value a moment later, but does tomorrow or
+// next year. What is made of a date that stands in the chart stays.
+func TestTheClockIsFoundOut(t *testing.T) {
+	tests := map[string]bool{
+		`now | date "2006"`: true, `now | date "01"`: true, `now | date "02"`: true, `now | date "Mon"`: true, `now | date "15"`: true, `now | unixEpoch`: true,
+		`htmlDate now`: true, `htmlDateInZone now "UTC"`: true, `dateInZone "2006" now "Asia/Tokyo"`: true, `date "2006" "no date"`: true, `htmlDate nil`: true, `date_in_zone "2006" 1.5 "UTC"`: true,
+		`durationRound (toDate "2006" "2001")`: true, `ago (toDate "2006" "2001")`: true, `ago 0`: true, `ago (int64 0)`: true, `now.Year`: true, `(now | dateModify "-24h").Unix`: true,
+		`date "2006" 0`: false, `htmlDate (toDate "2006-01-02" "2024-07-01")`: false, `durationRound "2h10m"`: false, `dateInZone "15:04" (int64 0) "Asia/Tokyo"`: false, `toDate "2006" "2024"`: false,
+	}
+	for expression, want := range tests {
+		g := NewWithT(t)
+		output, err := helm.Render(t.Context(), request(t, files{"Chart.yaml": chartYAML, "templates/a.yaml": dump("a", expression)}, ""))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(output.Objects[0].Unstable).To(Equal(want), expression)
+	}
+}
+
+// A chart may fail at a later time: that is no reason for it to fail now.
+func TestChartsThatEnd(t *testing.T) {
+	g := NewWithT(t)
+	output, err := helm.Render(t.Context(), request(t, files{"Chart.yaml": chartYAML,
+		"templates/a.yaml": `{{ if gt (now | unixEpoch | int64) (add .Values.started 34000000) }}{{ fail "the licence has ended" }}{{ end }}` + dump("a", "1")}, fmt.Sprintf("started: %d\n", time.Now().Unix())))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(output.Objects[0].Unstable).To(BeFalse())
 }
 
 func TestUnstableObjectsAreMarked(t *testing.T) {

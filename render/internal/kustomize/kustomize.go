@@ -18,6 +18,8 @@ import (
 
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/resource"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/openapi"
 	"sigs.k8s.io/yaml"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -59,14 +61,30 @@ func Render(ctx context.Context, root fs.FS, dir string, spec corev1alpha1.Kusto
 func build(source *source, dir string) ([]*resource.Resource, error) {
 	building.Lock()
 	defer building.Unlock()
+	forgetSchema()
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(source, "/"+dir)
 	if source.refused != nil {
 		return nil, source.refused
+	}
+	if types.IsErrOnlyBuiltinPluginsAllowed(err) {
+		err = fmt.Errorf("%w: plugins and functions that run programs (exec, containers, Starlark) are refused; put what they give into the source", err)
 	}
 	if err != nil {
 		return nil, source.withoutSecrets(fmt.Errorf("building the kustomization in %s: %w", dir, err))
 	}
 	return built.Resources(), nil
+}
+
+// defaultSchema is the version of the schema that the library has for those who ask for none.
+var defaultSchema = openapi.GetSchemaVersion()
+
+// forgetSchema takes out of the library what the build before has put there by asking for a
+// schema: it would stay for a build that asks for none. To read the default again takes some
+// time, so it is not done without need.
+func forgetSchema() {
+	if openapi.GetSchemaVersion() != defaultSchema {
+		openapi.ResetOpenAPI()
+	}
 }
 
 const originAnnotation = "config.kubernetes.io/origin"

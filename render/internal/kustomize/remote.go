@@ -49,10 +49,24 @@ var nestingFields = []string{
 	"patches", "patchesJson6902", "replacements", "openapi", "configMapGenerator", "secretGenerator",
 }
 
+// chartFields are the fields of a kustomization that list charts, which the library would
+// have a helm executable inflate.
+var chartFields = []string{"helmCharts", "helmChartInflationGenerator"}
+
+func noCharts(file, what string) error {
+	return fmt.Errorf("%s: %s is refused: kustomizations do not inflate charts here; "+
+		"make a Release of the chart, with mutations for what the kustomization changes, or put what `helm template` prints into the source", file, what)
+}
+
 func checkKustomization(file string, content []byte) error {
 	var k map[string]any
 	if err := yaml.Unmarshal(content, &k); err != nil {
 		return nil // the library says why
+	}
+	for _, field := range chartFields {
+		if k[field] != nil {
+			return noCharts(file, field)
+		}
 	}
 	for _, field := range pathFields {
 		if err := checkPaths(file, field, k[field]); err != nil {
@@ -67,12 +81,12 @@ func checkKustomization(file string, content []byte) error {
 	return nil
 }
 
-// checkPaths checks the strings of a field. One of several lines is no path but what a
-// path would lead to.
+// checkPaths checks the strings of a field. One of several lines or with fields is no path
+// but what a path would lead to.
 func checkPaths(file, field string, value any) error {
 	switch v := value.(type) {
 	case string:
-		if strings.Contains(v, "\n") {
+		if strings.ContainsAny(v, "\n{") {
 			return checkPlugins(file, []byte(v))
 		}
 		if _, after, ok := strings.Cut(v, "="); remote(v) || (ok && remote(after)) {
@@ -121,6 +135,9 @@ func checkPlugins(file string, content []byte) error {
 		var config map[string]any
 		if err := yaml.Unmarshal(document, &config); err != nil || config["apiVersion"] != "builtin" {
 			continue
+		}
+		if config["kind"] == "HelmChartInflationGenerator" {
+			return noCharts(file, "a HelmChartInflationGenerator")
 		}
 		if err := checkNested(file, fmt.Sprint(config["kind"]), config); err != nil {
 			return err

@@ -51,8 +51,8 @@ func hasLongDigits(document []byte) bool {
 func checkNode(node *yaml.Node) error {
 	if node.Kind == yaml.ScalarNode && node.ShortTag() != "!!str" && integerLiteral.MatchString(node.Value) {
 		digits := strings.ReplaceAll(node.Value, "_", "")
-		_, signed := strconv.ParseInt(digits, 10, 64)
-		_, unsigned := strconv.ParseUint(strings.TrimPrefix(digits, "+"), 10, 64)
+		_, signed := strconv.ParseInt(digits, 0, 64)    // a zero in front makes it octal
+		_, unsigned := strconv.ParseUint(digits, 0, 64) // the decoder takes no sign here either
 		if signed != nil && unsigned != nil {
 			return fmt.Errorf("yaml: line %d: the integer does not fit into 64 bits; quote it if it is meant as text", node.Line)
 		}

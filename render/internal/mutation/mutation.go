@@ -214,8 +214,12 @@ func merge(object, patch map[string]any) map[string]any {
 
 // compileJSONPatch makes a patch of a list of operations (RFC 6902).
 func compileJSONPatch(patch any) (func(*unstructured.Unstructured) (map[string]any, error), error) {
-	if _, ok := patch.([]any); !ok {
+	list, ok := patch.([]any)
+	if !ok {
 		return nil, errors.New("type: json needs a list of operations")
+	}
+	if err := checkPointers(list); err != nil {
+		return nil, err
 	}
 	text, err := json.Marshal(patch)
 	if err != nil {
@@ -226,6 +230,20 @@ func compileJSONPatch(patch any) (func(*unstructured.Unstructured) (map[string]a
 		return nil, err
 	}
 	return func(o *unstructured.Unstructured) (map[string]any, error) { return applyJSONPatch(o, operations) }, nil
+}
+
+// checkPointers refuses what is no JSON pointer (RFC 6901), of which the library passes over
+// the first step: spec/x would be a field x of the object itself.
+func checkPointers(operations []any) error {
+	for i, operation := range operations {
+		fields, _ := operation.(map[string]any)
+		for _, field := range []string{"path", "from"} {
+			if pointer, _ := fields[field].(string); pointer != "" && !strings.HasPrefix(pointer, "/") {
+				return fmt.Errorf("operation %d: the %s %q does not begin with a slash; write %q", i+1, field, pointer, "/"+pointer)
+			}
+		}
+	}
+	return nil
 }
 
 func applyJSONPatch(object *unstructured.Unstructured, operations jsonpatch.Patch) (map[string]any, error) {

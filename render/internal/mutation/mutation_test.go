@@ -187,6 +187,10 @@ func TestCompileRefuses(t *testing.T) {
 		{"no YAML", corev1alpha1.Mutation{Patch: "a: ["}, "patch: "},
 		{"operations without type", corev1alpha1.Mutation{Patch: "[{op: remove, path: /a}]"}, "a list of operations needs type: json"},
 		{"no operations", corev1alpha1.Mutation{Type: corev1alpha1.MutationJSON, Patch: "a: b"}, "type: json needs a list of operations"},
+		{"path without a slash", corev1alpha1.Mutation{Type: corev1alpha1.MutationJSON, Patch: "[{op: test, path: /a, value: 1}, {op: add, path: spec/x, value: 1}]"},
+			`patch: operation 2: the path "spec/x" does not begin with a slash; write "/spec/x"`},
+		{"source without a slash", corev1alpha1.Mutation{Type: corev1alpha1.MutationJSON, Patch: "[{op: move, path: /a, from: metadata}]"},
+			`patch: operation 1: the from "metadata" does not begin with a slash; write "/metadata"`},
 		{"label selector", corev1alpha1.Mutation{Patch: "a: b", Target: corev1alpha1.ObjectSelector{LabelSelector: "a=b=c"}}, "target: labelSelector: "},
 	}
 	for _, test := range tests {

@@ -42,25 +42,40 @@ func fromDecoded(decoded any) (map[string]any, error) {
 	return nil, errors.New("a map of values is expected")
 }
 
-// plainBelow is the size from which Helm's own numbers no longer print as they were
-// written: 1000000 comes out as 1e+06.
-const plainBelow = 1_000_000
+// exactUpTo is up to where floating point numbers hold every integer.
+const exactUpTo = 1 << 53
 
 // number chooses the Go type of a number in values. Charts are written for Helm, which
-// makes a float64 of everything, and may compare with one or ask for the type; so a number
-// that prints the same either way stays a float64. Larger integers become int64 or uint64,
-// for their digits to survive.
+// makes a float64 of everything: they compare with one, print it with %.0f, or ask for the
+// type. So a number is a float64 if that is the same number; an integer beyond becomes int64
+// or uint64, for its digits to survive. How large float64s print is for templates to say.
 func number(n json.Number) (any, bool) {
 	if !lossless.IsInteger(n) {
 		f, err := n.Float64()
 		return f, err == nil
 	}
 	if i, err := n.Int64(); err == nil {
-		if -plainBelow < i && i < plainBelow {
+		if -exactUpTo <= i && i <= exactUpTo {
 			return float64(i), true
 		}
 		return i, true
 	}
 	u, err := strconv.ParseUint(n.String(), 10, 64)
 	return u, err == nil
+}
+
+// Decoded gives what was decoded with json.Numbers in it with the numbers that values have;
+// an integer beyond 64 bits is what Helm makes of it. It works in place.
+func Decoded(value any) any {
+	converted, err := lossless.Convert(value, func(n json.Number) (any, bool) {
+		if v, ok := number(n); ok {
+			return v, true
+		}
+		f, err := n.Float64()
+		return f, err == nil
+	})
+	if err != nil {
+		return value
+	}
+	return converted
 }

@@ -109,7 +109,7 @@ func TestResolve(t *testing.T) {
 		}}, map[string]any{}},
 		{"numbers", corev1alpha1.HelmRender{Values: inline(
 			`{"small": 8080, "build": 20161216, "id": 9007199254740993, "huge": 18446744073709551615, "ratio": 1.5, "ver": "1.10"}`)},
-			map[string]any{"small": 8080.0, "build": int64(20161216), "id": int64(9007199254740993), "huge": uint64(math.MaxUint64), "ratio": 1.5, "ver": "1.10"}},
+			map[string]any{"small": 8080.0, "build": 20161216.0, "id": int64(9007199254740993), "huge": uint64(math.MaxUint64), "ratio": 1.5, "ver": "1.10"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestResolveKeepsSecrets(t *testing.T) {
 	}
 	resolved, err := values.Resolve(t.Context(), request(corev1alpha1.HelmRender{ValuesFrom: []corev1alpha1.ValuesReference{{Kind: "Secret", Name: "s"}}}))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(resolved.Secrets).To(ConsistOf("hunter2-canary", "5432000"))
+	g.Expect(resolved.Secrets).To(ConsistOf("hunter2-canary", "5432000", "5.432e+06"))
 }
 
 func TestMergeChangesNeitherSide(t *testing.T) {

@@ -44,6 +44,8 @@ func (r *run) bounded(name string, function any) any {
 		return func(v any) bool { b.call(v); return f(v) }
 	case func(map[string]any, string) bool:
 		return func(m map[string]any, s string) bool { b.call(m, s); return f(m, s) }
+	case func(...any) map[string]any:
+		return func(v ...any) map[string]any { b.call(v...); return b.value(f(v...)).(map[string]any) }
 	case func(...any) []any:
 		return func(v ...any) []any { b.call(v...); return b.value(f(v...)).([]any) }
 	}
@@ -165,6 +167,15 @@ func (r *run) before(name string) func(args []any) error {
 		"toString", "toStrings", "quote", "squote", "cat", "print", "println", "html", "js", "urlquery", "sortAlpha",
 		"deepCopy", "mustDeepCopy", "merge", "mustMerge", "mergeOverwrite", "mustMergeOverwrite", "deepEqual":
 		return func(args []any) error { return r.whole(args...) }
+	case "dict": // prints its keys
+		return func(args []any) error {
+			for i := 0; i < len(args); i += 2 {
+				if err := r.whole(args[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
 	case "uniq", "mustUniq", "without", "mustWithout", "has", "mustHas":
 		return r.beforeComparing
 	case "join":

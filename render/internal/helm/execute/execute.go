@@ -15,6 +15,7 @@ import (
 	"strings"
 	"text/template"
 	"text/template/parse"
+	"time"
 
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -24,6 +25,8 @@ import (
 type Options struct {
 	// Limits of the run.
 	Limits Limits
+	// Ahead is how far the clock of the templates is ahead.
+	Ahead time.Duration
 	// Lookup answers the function lookup; nil answers that there is nothing.
 	Lookup func(apiVersion, kind, namespace, name string) (map[string]any, error)
 }
@@ -43,7 +46,7 @@ type Output struct {
 // was met, and what Lookup returned when that failed.
 func Run(ctx context.Context, c *chart.Chart, top chartutil.Values, o Options) (*Output, error) {
 	r := &run{budget: newBudget(ctx, o.Limits), nested: map[string]int{}}
-	r.functions = r.allFunctions(o.Lookup)
+	r.functions = r.allFunctions(o)
 	root := template.New("gotpl").Option(missingKey).Funcs(r.functions).Funcs(r.guards())
 	root.Funcs(r.callers(root))
 	sources := scope(c, top)
@@ -60,7 +63,7 @@ func Run(ctx context.Context, c *chart.Chart, top chartutil.Values, o Options) (
 		}
 		s := sources[name]
 		s.values["Template"] = chartutil.Values{"Name": name, "BasePath": s.basePath}
-		text, err := r.execute(root, name, s.values)
+		text, err := r.execute(root, name, chartutil.Values(s.values))
 		if err != nil {
 			return nil, executionError(name, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"text/template"
@@ -18,6 +19,7 @@ import (
 
 	"kumodo.io/convoy/render/internal/limit"
 	"kumodo.io/convoy/render/internal/lossless"
+	"kumodo.io/convoy/render/internal/values"
 )
 
 // forbidden are the functions of the sprig library that templates must not have: they read
@@ -25,14 +27,14 @@ import (
 var forbidden = []string{"env", "expandenv"}
 
 // volatile are the functions that may give something else each time: by chance, by the
-// time, or because the order of a map is by chance.
+// time, which those that write dates take for what is no date, or because of the order in
+// which they come to what is in a map.
 var volatile = []string{
-	"ago", "now", "date", "dateInZone", "date_in_zone", "htmlDate", "htmlDateInZone",
+	"ago", "now", "date", "dateInZone", "date_in_zone", "htmlDate", "htmlDateInZone", "durationRound",
 	"randAlphaNum", "randAlpha", "randAscii", "randNumeric", "randInt", "randBytes", "uuidv4", "shuffle",
 	"bcrypt", "htpasswd", "encryptAES",
 	"genPrivateKey", "genCA", "genCAWithKey", "genSelfSignedCert", "genSelfSignedCertWithKey",
 	"genSignedCert", "genSignedCertWithKey", "buildCustomCert",
-	"keys", "values",
 	// These stop in the middle of a map when something does not fit.
 	"merge", "mergeOverwrite", "mustMerge", "mustMergeOverwrite",
 }
@@ -43,32 +45,38 @@ var slowFunctions = []string{
 	"genSelfSignedCertWithKey", "genSignedCert", "genSignedCertWithKey", "buildCustomCert",
 }
 
-// builtins are the functions of the text/template library that need no bounds. The others
-// are among those of allFunctions.
+// builtins are the functions of the text/template library that are left as they are. The
+// others are among those of allFunctions.
 var builtins = map[string]any{
 	"and": true, "or": true, "not": true, "len": true, "index": true, "slice": true, "call": true,
-	"eq": true, "ne": true, "lt": true, "le": true, "gt": true, "ge": true,
 }
 
 // allFunctions gives the functions that charts are written for, bounded by the budget.
-func (r *run) allFunctions(lookup func(apiVersion, kind, namespace, name string) (map[string]any, error)) template.FuncMap {
+func (r *run) allFunctions(o Options) template.FuncMap {
 	all := sprig.TxtFuncMap()
 	maps.DeleteFunc(all, func(name string, _ any) bool { return slices.Contains(forbidden, name) })
 	maps.Copy(all, template.FuncMap{
-		"print": fmt.Sprint, "printf": fmt.Sprintf, "println": fmt.Sprintln,
+		"print": fmt.Sprint, "printf": printf, "println": fmt.Sprintln,
 		"html": template.HTMLEscaper, "js": template.JSEscaper, "urlquery": template.URLQueryEscaper,
 		"toYaml": toYAML, "toYamlPretty": toYAMLPretty, "toToml": toTOML, "toJson": toJSON,
 		"fromYaml": fromYAML, "fromYamlArray": fromYAMLArray, "fromToml": fromTOML,
-		"fromJson": fromJSON, "fromJsonArray": fromJSONArray,
+		"fromJson": fromJSON, "fromJsonArray": fromJSONArray, "mustFromJson": mustFromJSON,
 		"getHostByName": func(string) string { return "" },
+		"keys":          keys, "values": valuesOf,
+		"dict": dict(all["dict"].(func(...any) map[string]any)),
 	})
-	bounded := make(template.FuncMap, len(all)+5)
+	maps.Copy(all, dates(all, o.Ahead))
+	for _, name := range printers {
+		all[name] = printing(all[name])
+	}
+	bounded := make(template.FuncMap, len(all)+11)
 	for name, function := range all {
 		bounded[name] = r.bounded(name, function)
 	}
+	maps.Copy(bounded, comparisons{}.functions())
 	maps.Copy(bounded, template.FuncMap{
 		"required": required, "fail": func(text string) (string, error) { return "", message(text) },
-		"lookup": r.lookup(lookup),
+		"lookup": r.lookup(o.Lookup),
 		// For parsing; those that work belong to a set of templates: see callers.
 		"include": func(string, any) (string, error) { return "", nil },
 		"tpl":     func(string, any) (string, error) { return "", nil },
@@ -135,6 +143,24 @@ func (r *run) lookup(read func(apiVersion, kind, namespace, name string) (map[st
 	}
 }
 
+// keys gives the keys of maps, those of each in their order: the library's are in any.
+func keys(dicts ...map[string]any) []string {
+	all := []string{}
+	for _, m := range dicts {
+		all = append(all, slices.Sorted(maps.Keys(m))...)
+	}
+	return all
+}
+
+// valuesOf gives the values of a map in the order of their keys.
+func valuesOf(m map[string]any) []any {
+	all := []any{}
+	for _, key := range keys(m) {
+		all = append(all, m[key])
+	}
+	return all
+}
+
 func required(text string, value any) (any, error) {
 	if value == nil || value == "" {
 		return value, message(text)
@@ -154,13 +180,13 @@ func toYAML(v any) string {
 }
 
 func toYAMLPretty(v any) string {
-	var encoded bytes.Buffer
-	encoder := goyaml.NewEncoder(&encoded)
+	var out bytes.Buffer
+	encoder := goyaml.NewEncoder(&out)
 	encoder.SetIndent(2)
-	if err := encoder.Encode(v); err != nil {
+	if err := encoder.Encode(encoded.one(v)); err != nil {
 		return ""
 	}
-	return strings.TrimSuffix(encoded.String(), "\n")
+	return strings.TrimSuffix(out.String(), "\n")
 }
 
 func toJSON(v any) string {
@@ -172,11 +198,11 @@ func toJSON(v any) string {
 }
 
 func toTOML(v any) string {
-	var encoded bytes.Buffer
-	if err := toml.NewEncoder(&encoded).Encode(v); err != nil {
+	var out bytes.Buffer
+	if err := toml.NewEncoder(&out).Encode(encoded.one(v)); err != nil {
 		return err.Error()
 	}
-	return encoded.String()
+	return out.String()
 }
 
 func fromYAML(text string) map[string]any {
@@ -185,9 +211,15 @@ func fromYAML(text string) map[string]any {
 
 func fromYAMLArray(text string) []any { return orErrorItem(unmarshalYAML, text) }
 
-func fromJSON(text string) map[string]any { return orError(json.Unmarshal, text) }
+func fromJSON(text string) map[string]any { return orError(unmarshalJSON, text) }
 
-func fromJSONArray(text string) []any { return orErrorItem(json.Unmarshal, text) }
+func fromJSONArray(text string) []any { return orErrorItem(unmarshalJSON, text) }
+
+func mustFromJSON(text string) (any, error) {
+	var decoded any
+	err := unmarshalJSON([]byte(text), &decoded)
+	return decoded, err
+}
 
 func fromTOML(text string) map[string]any { return orError(toml.Unmarshal, text) }
 
@@ -195,7 +227,55 @@ func unmarshalYAML(text []byte, into any) error {
 	if err := lossless.CheckAliases(text); err != nil {
 		return err
 	}
-	return yaml.Unmarshal(text, into)
+	if err := yaml.Unmarshal(text, into); err != nil || !hasManyDigits.Match(text) {
+		return err
+	}
+	text, err := yaml.YAMLToJSON(text)
+	exactly(text, into)
+	return err
+}
+
+func unmarshalJSON(text []byte, into any) error {
+	err := json.Unmarshal(text, into)
+	if err == nil && hasManyDigits.Match(text) {
+		exactly(text, into)
+	}
+	return err
+}
+
+// hasManyDigits matches what may hold an integer that no floating point number holds.
+var hasManyDigits = regexp.MustCompile(`[0-9][0-9_]{15}`)
+
+// exactly decodes once more what was decoded, with the numbers that values have.
+func exactly(text []byte, into any) {
+	again, err := lossless.JSON(text)
+	if err != nil {
+		return
+	}
+	again = values.Decoded(again)
+	switch into := into.(type) {
+	case *map[string]any:
+		if m, ok := again.(map[string]any); ok {
+			*into = m
+		}
+	case *[]any:
+		if l, ok := again.([]any); ok {
+			*into = l
+		}
+	case *any:
+		*into = again
+	}
+}
+
+// dict is a function that makes a map, with numbers as keys that print as integers.
+func dict(function func(...any) map[string]any) func(...any) map[string]any {
+	return func(args ...any) map[string]any {
+		args = slices.Clone(args)
+		for i := 0; i < len(args); i += 2 {
+			args[i] = shown.one(args[i])
+		}
+		return function(args...)
+	}
 }
 
 func orError(decode func([]byte, any) error, text string) map[string]any {

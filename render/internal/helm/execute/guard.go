@@ -3,6 +3,7 @@
 package execute
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"text/template"
@@ -15,7 +16,7 @@ const (
 	stepGuard   = "convoy_step"   // one iteration
 	enterGuard  = "convoy_enter"  // before a template is called
 	leaveGuard  = "convoy_leave"  // after it
-	shownGuard  = "convoy_shown"  // before a value is written that is read from a field
+	otherGuard  = "convoy_other"  // asks of a field whether something else is written for it
 	passedGuard = "convoy_passed" // between what makes a value and the writing of it
 	madeGuard   = "convoy_made"   // behind a method that makes something
 )
@@ -25,10 +26,38 @@ func (r *run) guards() template.FuncMap {
 		stepGuard:   func() (string, error) { return "", r.step(1) },
 		enterGuard:  func() (string, error) { return "", r.enter() },
 		leaveGuard:  func() string { r.leave(); return "" },
-		shownGuard:  func(v any) (string, error) { return "", r.whole(v) },
-		passedGuard: func(v any) (any, error) { return v, r.whole(v) },
+		otherGuard:  r.other,
+		passedGuard: r.passed,
 		madeGuard:   func(v any) any { return bound{run: r}.value(v) },
 	}
+}
+
+// other tells whether something else is written than a value; not for one that the library
+// writes by a method that it has where it lies only.
+func (r *run) other(v any) (bool, error) {
+	if err := r.whole(v); err != nil {
+		return false, err
+	}
+	if t := reflect.TypeOf(v); t != nil && t.Kind() == reflect.Struct && reflect.PointerTo(t).Implements(stringer) {
+		return false, nil
+	}
+	_, other := shown.of(v, 0)
+	return other, nil
+}
+
+var stringer = reflect.TypeFor[fmt.Stringer]()
+
+// passed gives what is written of a value: of a pointer, what it points to.
+func (r *run) passed(v any) (any, error) {
+	if err := r.whole(v); err != nil {
+		return nil, err
+	}
+	printed := shown.one(v)
+	if s, ok := printed.(structure); ok {
+		s.referred = false
+		return s, nil
+	}
+	return printed, nil
 }
 
 // guard puts guards into a template: where it iterates, where it calls another one, and
@@ -49,10 +78,10 @@ func (r *run) guardList(list *parse.ListNode) {
 			}
 			// What is read from a field may print otherwise once it was passed on.
 			if at := plain(n.Pipe); at != nil {
-				nodes = append(nodes, action(shownGuard, n.Pos, n.Line, at))
-			} else {
-				n.Pipe.Cmds = append(n.Pipe.Cmds, call(passedGuard, n.Pos))
+				nodes = append(nodes, written(n, at))
+				continue
 			}
+			n.Pipe.Cmds = append(n.Pipe.Cmds, call(passedGuard, n.Pos))
 		case *parse.TemplateNode:
 			guardMethods(n.Pipe)
 			nodes = append(nodes, action(enterGuard, n.Pos, n.Line), n, action(leaveGuard, n.Pos, n.Line))
@@ -137,7 +166,18 @@ func plain(pipe *parse.PipeNode) parse.Node {
 	return nil
 }
 
-// givesText tells whether what a pipeline gives is surely a text, a number or a boolean.
+// written gives the writing of a field or a variable: of what is printed in its place, if
+// that is something else.
+func written(field *parse.ActionNode, at parse.Node) parse.Node {
+	asks := action(otherGuard, field.Pos, field.Line, at)
+	return &parse.IfNode{BranchNode: parse.BranchNode{
+		NodeType: parse.NodeIf, Pos: field.Pos, Line: field.Line, Pipe: asks.Pipe,
+		List:     &parse.ListNode{NodeType: parse.NodeList, Pos: field.Pos, Nodes: []parse.Node{action(passedGuard, field.Pos, field.Line, at)}},
+		ElseList: &parse.ListNode{NodeType: parse.NodeList, Pos: field.Pos, Nodes: []parse.Node{field}},
+	}}
+}
+
+// givesText tells whether what a pipeline gives is surely a text, an integer or a boolean.
 func (r *run) givesText(pipe *parse.PipeNode) bool {
 	last := pipe.Cmds[len(pipe.Cmds)-1]
 	name, ok := last.Args[0].(*parse.IdentifierNode)
@@ -152,7 +192,7 @@ func (r *run) givesText(pipe *parse.PipeNode) bool {
 		return false
 	}
 	switch function.Out(0).Kind() {
-	case reflect.String, reflect.Bool, reflect.Int, reflect.Int64, reflect.Float64:
+	case reflect.String, reflect.Bool, reflect.Int, reflect.Int64:
 		return true
 	}
 	return false
