@@ -44,11 +44,13 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&ReleaseDiff{},
 		&ReleaseHealth{},
 		&ReleaseHistory{},
+		&ReleaseValues{},
 		&ReleaseSyncOptions{},
 		&ReleasePreviewOptions{},
 		&ReleaseDiffOptions{},
 		&ReleaseHealthOptions{},
 		&ReleaseHistoryOptions{},
+		&ReleaseValuesOptions{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil

@@ -30,3 +30,8 @@ func (ReleaseDiffOptions) SwaggerDoc() map[string]string {
 func (ReleaseHistoryOptions) SwaggerDoc() map[string]string {
 	return map[string]string{"id": "id of one entry, which is then answered with its objects."}
 }
+
+// SwaggerDoc gives the texts of the fields, by their names.
+func (ReleaseValuesOptions) SwaggerDoc() map[string]string {
+	return map[string]string{"revision": "revision of the source whose values are wanted; by default what a sync would take now."}
+}

@@ -66,6 +66,17 @@ type ReleaseHistoryOptions struct {
 	ID string `json:"id,omitempty"`
 }
 
+// +k8s:conversion-gen:explicit-from=net/url.Values
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ReleaseValuesOptions are the query parameters of GET …/values.
+type ReleaseValuesOptions struct {
+	metav1.TypeMeta `json:",inline"`
+	// revision of the source whose values are wanted; by default what a sync would take now.
+	// +optional
+	Revision string `json:"revision,omitempty"`
+}
+
 // ObjectAction is what a sync would do with an object.
 // +enum
 type ObjectAction string
@@ -224,4 +235,65 @@ type ReleaseHistory struct {
 	// +optional
 	// +listType=atomic
 	Objects []runtime.RawExtension `json:"objects,omitempty"`
+}
+
+// ValueOriginKind is what kind of source set a value of a chart.
+// +enum
+type ValueOriginKind string
+
+const (
+	// ValueOriginChart is a default of the chart or of a subchart: name is its values.yaml,
+	// with the charts that it is a subchart of.
+	ValueOriginChart ValueOriginKind = "Chart"
+	// ValueOriginChartImport is what stands in no file: what a chart takes over from a
+	// subchart (import-values), and the empty globals that Helm gives to subcharts.
+	ValueOriginChartImport ValueOriginKind = "ChartImport"
+	// ValueOriginFile is a file of spec.render.helm.valuesFiles: name is the file.
+	ValueOriginFile ValueOriginKind = "File"
+	// ValueOriginConfigMap is a key of a ConfigMap of valuesFrom.
+	ValueOriginConfigMap ValueOriginKind = "ConfigMap"
+	// ValueOriginSecret is a key of a Secret of valuesFrom: the value is masked.
+	ValueOriginSecret ValueOriginKind = "Secret"
+	// ValueOriginGitRepository is a file of a GitRepository of valuesFrom.
+	ValueOriginGitRepository ValueOriginKind = "GitRepository"
+	// ValueOriginOCIRegistry is a file of an OCIRegistry of valuesFrom.
+	ValueOriginOCIRegistry ValueOriginKind = "OCIRegistry"
+	// ValueOriginRelease is spec.render.helm.values.
+	ValueOriginRelease ValueOriginKind = "Release"
+)
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ReleaseValues is the answer of GET …/values: the values that the chart of a Release is
+// rendered with, and which source set each of them.
+type ReleaseValues struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata carries the Release's namespace and name.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// revision of the source.
+	// +optional
+	Revision string `json:"revision,omitempty"`
+	// values as a map: those of valuesFiles, valuesFrom and values over the defaults of the
+	// chart, those of subcharts under the subcharts' names. What comes from a Secret is
+	// masked.
+	Values runtime.RawExtension `json:"values"`
+	// origins of the values, in the order of their paths: one for each.
+	// +listType=atomic
+	Origins []ValueOrigin `json:"origins"`
+}
+
+// ValueOrigin says which source set a value: the last of those that have it.
+type ValueOrigin struct {
+	// path of the value: keys joined by dots, as in targetPath; a dot or backslash in a key
+	// has a backslash before it. A list is a value as a whole, and so is an empty map.
+	Path string `json:"path"`
+	// kind of the source.
+	Kind ValueOriginKind `json:"kind"`
+	// name of the file, the object or the values.yaml; absent for Release and ChartImport.
+	// +optional
+	Name string `json:"name,omitempty"`
+	// key in a ConfigMap or Secret; file in a GitRepository or OCIRegistry.
+	// +optional
+	Key string `json:"key,omitempty"`
 }

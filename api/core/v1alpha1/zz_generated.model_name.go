@@ -328,6 +328,16 @@ func (in ReleaseSyncOptions) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ReleaseValues) OpenAPIModelName() string {
+	return "io.kumodo.convoy.core.v1alpha1.ReleaseValues"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ReleaseValuesOptions) OpenAPIModelName() string {
+	return "io.kumodo.convoy.core.v1alpha1.ReleaseValuesOptions"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in RenderSpec) OpenAPIModelName() string {
 	return "io.kumodo.convoy.core.v1alpha1.RenderSpec"
 }
@@ -375,6 +385,11 @@ func (in SyncStatus) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in SyncWindow) OpenAPIModelName() string {
 	return "io.kumodo.convoy.core.v1alpha1.SyncWindow"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ValueOrigin) OpenAPIModelName() string {
+	return "io.kumodo.convoy.core.v1alpha1.ValueOrigin"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

@@ -29,7 +29,7 @@ type Observer struct {
 // AddFlags adds the flags.
 func (o *Observer) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.URL, "observer-url", o.URL,
-		"URL of convoy-observer, which answers the subresources preview, diff, health and history of Releases. "+
+		"URL of convoy-observer, which answers the subresources preview, diff, health, history and values of Releases. "+
 			"If empty, they answer 503 Service Unavailable.")
 	fs.StringVar(&o.CAFile, "observer-ca-file", o.CAFile,
 		"File with the certificates that convoy-observer's certificate is checked against, for an https URL. "+

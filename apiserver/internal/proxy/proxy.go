@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package proxy sends the four subresources of Releases that convoy-observer answers on to
+// Package proxy sends the five subresources of Releases that convoy-observer answers on to
 // it. The caller has authorized the request and knows that the Release exists.
 //
 // Nothing of the client's request reaches the observer but the query, the trace context and,

@@ -78,7 +78,7 @@ func addInternal(s *runtime.Scheme) {
 		&corev1alpha1.ReleaseInventory{}, &corev1alpha1.ReleaseInventoryList{},
 		&corev1alpha1.ReleaseSyncOptions{}, &corev1alpha1.ReleasePreviewOptions{},
 		&corev1alpha1.ReleaseDiffOptions{}, &corev1alpha1.ReleaseHealthOptions{},
-		&corev1alpha1.ReleaseHistoryOptions{},
+		&corev1alpha1.ReleaseHistoryOptions{}, &corev1alpha1.ReleaseValuesOptions{},
 	)
 	s.AddKnownTypes(internal(sourcev1alpha1.GroupName),
 		&sourcev1alpha1.GitRepository{}, &sourcev1alpha1.GitRepositoryList{},

@@ -35,7 +35,7 @@ const (
 type Config struct {
 	// Generic is the library's part: serving, etcd, authentication, admission.
 	Generic *genericapiserver.RecommendedConfig
-	// Observer answers four subresources of Releases.
+	// Observer answers five subresources of Releases.
 	Observer *proxy.Proxy
 	// Shards is the number of shards among which the controllers divide objects.
 	Shards int

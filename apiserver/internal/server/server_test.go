@@ -90,6 +90,7 @@ func TestDiscovery(t *testing.T) {
 				"clusters": all, "clusters/status": part,
 				"releases": all, "releases/status": part, "releases/pin": part, "releases/mutations": part, "releases/lifecycle": part,
 				"releases/sync": "create", "releases/preview": "get", "releases/diff": "get", "releases/health": "get", "releases/history": "get",
+				"releases/values":    "get",
 				"releaseinventories": all, "releaseinventories/status": part,
 			},
 			names: map[string]string{"clusters": "cluster ccl", "releases": "release rel", "releaseinventories": "releaseinventory relinv"},
@@ -132,7 +133,7 @@ func TestDiscovery(t *testing.T) {
 func TestOpenAPI(t *testing.T) {
 	handler := newHandler(t)
 	for group, kinds := range map[string][]string{
-		"core":       {"Cluster", "Release", "ReleaseInventory", "ReleasePreview", "ReleaseDiff", "ReleaseHealth", "ReleaseHistory"},
+		"core":       {"Cluster", "Release", "ReleaseInventory", "ReleasePreview", "ReleaseDiff", "ReleaseHealth", "ReleaseHistory", "ReleaseValues"},
 		"source":     {"GitRepository", "HelmRegistry", "OCIRegistry"},
 		"extensions": {"HealthRuleSet", "GlobalHealthRuleSet"},
 	} {
@@ -165,7 +166,7 @@ func TestParametersOfSubresourcesHaveTexts(t *testing.T) {
 	}
 	get(t, newHandler(t), "/openapi/v3/apis/core.convoy.kumodo.io/v1alpha1", &document)
 	release := "/apis/core.convoy.kumodo.io/v1alpha1/namespaces/{namespace}/releases/{name}/"
-	for subresource, want := range map[string][]string{"sync": {"force", "dryRun"}, "preview": {"revision"}, "diff": {"from", "to"}, "history": {"id"}} {
+	for subresource, want := range map[string][]string{"sync": {"force", "dryRun"}, "preview": {"revision"}, "diff": {"from", "to"}, "history": {"id"}, "values": {"revision"}} {
 		var parameters []struct{ In, Name, Description string }
 		for _, of := range document.Paths[release+subresource] {
 			var list []struct{ In, Name, Description string }

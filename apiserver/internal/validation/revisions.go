@@ -25,12 +25,13 @@ const (
 	maxRepository = 255
 )
 
-// semverRange checks a range of versions; an exact version is one, too.
+// semverRange checks a range of versions; an exact version is one, too. An underscore is
+// taken for the plus that tags cannot hold, as it is when versions are chosen.
 func semverRange(path *field.Path, value string) field.ErrorList {
 	if errs := short(path, value, maxRevision); errs != nil {
 		return errs
 	}
-	if _, err := semver.NewConstraint(value); err != nil {
+	if _, err := semver.NewConstraint(strings.ReplaceAll(value, "_", "+")); err != nil {
 		return field.ErrorList{field.Invalid(path, value, "must be a semver range, for example >=1.2.0 <2.0.0 or 1.x")}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -17,6 +18,7 @@ import (
 const (
 	maxURL  = 2048
 	maxPath = 1024
+	maxPort = 65535
 )
 
 // hidden stands for a value that an error must not repeat.
@@ -47,7 +49,7 @@ func location(at *field.Path, raw string, schemes ...string) (*url.URL, field.Er
 	if !slices.Contains(schemes, u.Scheme) {
 		return nil, field.ErrorList{field.Invalid(at, hidden, fmt.Sprintf("must be a URL with one of the schemes %s", strings.Join(schemes, ", ")))}
 	}
-	return u, append(withoutCredentials(at, u), host(at, u)...)
+	return u, slices.Concat(withoutCredentials(at, u), host(at, u), noOption(at, u))
 }
 
 func withoutCredentials(at *field.Path, u *url.URL) field.ErrorList {
@@ -73,6 +75,20 @@ func host(at *field.Path, u *url.URL) field.ErrorList {
 	}
 	if u.Hostname() == "" || u.Opaque != "" {
 		return field.ErrorList{field.Invalid(at, hidden, fmt.Sprintf("must name a host: %s://host/…", u.Scheme))}
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > maxPort {
+			return field.ErrorList{field.Invalid(at, hidden, fmt.Sprintf("has a port that is none: ports are 1 to %d", maxPort))}
+		}
+	}
+	return nil
+}
+
+// noOption refuses a host or a user that a program like ssh would take for an option. None
+// has such a name.
+func noOption(at *field.Path, u *url.URL) field.ErrorList {
+	if strings.HasPrefix(u.Hostname(), "-") || strings.HasPrefix(u.User.Username(), "-") {
+		return field.ErrorList{field.Invalid(at, hidden, "may have no host and no user that begins with \"-\"")}
 	}
 	return nil
 }

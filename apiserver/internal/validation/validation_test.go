@@ -105,6 +105,20 @@ func TestCluster(t *testing.T) {
 			want:  []string{"spec.agentless.auth.kubeconfig: FieldValueRequired"},
 		},
 		{
+			name:  "a proxy",
+			given: func(c *corev1alpha1.Cluster) { agentless(c); c.Spec.Agentless.ProxyURL = "socks5://proxy:1080" },
+		},
+		{
+			name:  "a proxy at a port that is none",
+			given: func(c *corev1alpha1.Cluster) { agentless(c); c.Spec.Agentless.ProxyURL = "http://proxy:99999" },
+			want:  []string{"spec.agentless.proxyURL: FieldValueInvalid"},
+		},
+		{
+			name:  "an option as a proxy",
+			given: func(c *corev1alpha1.Cluster) { agentless(c); c.Spec.Agentless.ProxyURL = "http://-x:3128" },
+			want:  []string{"spec.agentless.proxyURL: FieldValueInvalid"},
+		},
+		{
 			name: "everything at once",
 			given: func(c *corev1alpha1.Cluster) {
 				agentless(c)
@@ -163,6 +177,13 @@ func TestGitRepository(t *testing.T) {
 		{name: "token in the query", given: sourcev1alpha1.GitRepositorySpec{URL: "https://example.com/a?token=" + secret}, want: []string{"spec.url: FieldValueInvalid"}},
 		{name: "unknown scheme", given: sourcev1alpha1.GitRepositorySpec{URL: "git://example.com/a"}, want: []string{"spec.url: FieldValueInvalid"}},
 		{name: "no host", given: sourcev1alpha1.GitRepositorySpec{URL: "https:///a"}, want: []string{"spec.url: FieldValueInvalid"}},
+		{name: "highest port", given: sourcev1alpha1.GitRepositorySpec{URL: "https://[::1]:65535/a"}},
+		{name: "port that is none", given: sourcev1alpha1.GitRepositorySpec{URL: "https://example.com:99999/a"}, want: []string{"spec.url: FieldValueInvalid"}},
+		{name: "port 0", given: sourcev1alpha1.GitRepositorySpec{URL: "http://example.com:0/a"}, want: []string{"spec.url: FieldValueInvalid"}},
+		{name: "port beyond all numbers", given: sourcev1alpha1.GitRepositorySpec{URL: "ssh://example.com:99999999999999999999/a"}, want: []string{"spec.url: FieldValueInvalid"}},
+		{name: "option as a host", given: sourcev1alpha1.GitRepositorySpec{URL: "ssh://-oProxyCommand=x/y"}, want: []string{"spec.url: FieldValueInvalid"}},
+		{name: "option as a host, over https", given: sourcev1alpha1.GitRepositorySpec{URL: "https://-x.example.com/y"}, want: []string{"spec.url: FieldValueInvalid"}},
+		{name: "option as a user", given: sourcev1alpha1.GitRepositorySpec{URL: "ssh://-oProxyCommand=x@example.com/y"}, want: []string{"spec.url: FieldValueInvalid"}},
 		{name: "file with a way up", given: sourcev1alpha1.GitRepositorySpec{URL: "file:///srv/../etc"}, want: []string{"spec.url: FieldValueInvalid"}},
 		{name: "file on a host", given: sourcev1alpha1.GitRepositorySpec{URL: "file://host/srv"}, want: []string{"spec.url: FieldValueInvalid"}},
 		{
@@ -202,6 +223,9 @@ func TestHelmRegistry(t *testing.T) {
 		{name: "registry with a tag", given: sourcev1alpha1.HelmRegistrySpec{URL: "oci://example.com/charts:1"}, want: []string{"spec.url: FieldValueInvalid"}},
 		{name: "file", given: sourcev1alpha1.HelmRegistrySpec{URL: "file:///charts"}, want: []string{"spec.url: FieldValueInvalid"}},
 		{name: "password", given: sourcev1alpha1.HelmRegistrySpec{URL: "https://a:" + secret + "@example.com"}, want: []string{"spec.url: FieldValueInvalid"}},
+		{name: "port that is none", given: sourcev1alpha1.HelmRegistrySpec{URL: "https://example.com:65536"}, want: []string{"spec.url: FieldValueInvalid"}},
+		{name: "port of a registry that is none", given: sourcev1alpha1.HelmRegistrySpec{URL: "oci://example.com:65536/charts"}, want: []string{"spec.url: FieldValueInvalid"}},
+		{name: "option as a host", given: sourcev1alpha1.HelmRegistrySpec{URL: "http://-x/charts"}, want: []string{"spec.url: FieldValueInvalid"}},
 		{name: "signatures", given: sourcev1alpha1.HelmRegistrySpec{URL: "https://example.com", Verify: &sourcev1alpha1.HelmVerification{Provider: "gpg", SecretRef: *ref("keys")}}},
 		{
 			name:  "signatures of another kind",
@@ -247,6 +271,8 @@ func TestOCIRegistry(t *testing.T) {
 			want:  []string{"spec.insecure: FieldValueForbidden"},
 		},
 		{name: "https", given: sourcev1alpha1.OCIRegistrySpec{URL: "https://example.com"}, want: []string{"spec.url: FieldValueInvalid"}},
+		{name: "port that is none", given: sourcev1alpha1.OCIRegistrySpec{URL: "oci://example.com:65536"}, want: []string{"spec.url: FieldValueInvalid"}},
+		{name: "option as a host", given: sourcev1alpha1.OCIRegistrySpec{URL: "oci://-x/apps"}, want: []string{"spec.url: FieldValueInvalid"}},
 		{name: "upper-case prefix", given: sourcev1alpha1.OCIRegistrySpec{URL: "oci://example.com/Team"}, want: []string{"spec.url: FieldValueInvalid"}},
 		{name: "digest", given: sourcev1alpha1.OCIRegistrySpec{URL: "oci://example.com/a@sha256:00"}, want: []string{"spec.url: FieldValueInvalid"}},
 		{

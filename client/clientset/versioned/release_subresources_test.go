@@ -57,6 +57,10 @@ func TestSubresources(t *testing.T) {
 			_, err := releases.History(ctx, "web", corev1alpha1.ReleaseHistoryOptions{ID: "3"})
 			return err
 		}},
+		{"GET " + base + "values?revision=v1", func() error {
+			_, err := releases.Values(ctx, "web", corev1alpha1.ReleaseValuesOptions{Revision: "v1"})
+			return err
+		}},
 		{"PUT " + base + "pin", func() error { _, err := releases.UpdatePin(ctx, "web", release, metav1.UpdateOptions{}); return err }},
 		{"PUT " + base + "lifecycle", func() error {
 			_, err := releases.UpdateLifecycle(ctx, "web", release, metav1.UpdateOptions{})

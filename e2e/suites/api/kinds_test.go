@@ -12,6 +12,10 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 )
 
 // kind is one of convoy's kinds, with an object of it. NAME stands for the object's name.
@@ -179,7 +183,7 @@ var _ = Describe("Subresources of a Release", func() {
 			verbs[resource.Name] = resource.Verbs
 		}
 		Expect(verbs).To(HaveKeyWithValue("releases/sync", []string{"create"}))
-		for _, name := range []string{"preview", "diff", "health", "history"} {
+		for _, name := range []string{"preview", "diff", "health", "history", "values"} {
 			Expect(verbs).To(HaveKeyWithValue("releases/"+name, []string{"get"}))
 		}
 		for _, name := range []string{"status", "pin", "mutations", "lifecycle"} {
@@ -188,11 +192,20 @@ var _ = Describe("Subresources of a Release", func() {
 	})
 
 	It("answer through the host, and only those who may ask", func(ctx SpecContext) {
-		n := suite.NewNamespace(ctx, map[string]string{"s.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {k: value-canary}\n"})
-		n.Create(ctx, n.GitRelease("app", "edge", ""))
+		n := suite.NewNamespace(ctx, map[string]string{
+			"Chart.yaml":       "apiVersion: v2\nname: app\nversion: 1.0.0\n",
+			"templates/s.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {k: {{ .Values.k }}}\n",
+		})
+		_, err := n.HostClient.CoreV1().Secrets(n.Name).Create(ctx, &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: "given"}, StringData: map[string]string{"values.yaml": "k: value-canary"},
+		}, metav1.CreateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		release := n.GitRelease("app", "edge", "")
+		release.Spec.Render = &corev1alpha1.RenderSpec{Helm: &corev1alpha1.HelmRender{ValuesFrom: []corev1alpha1.ValuesReference{{Kind: "Secret", Name: "given"}}}}
+		n.Create(ctx, release)
 		n.AwaitReady(ctx, "app")
 		path := "/apis/core.convoy.kumodo.io/v1alpha1/namespaces/" + n.Name + "/releases/app/"
-		for subresource, kind := range map[string]string{"preview": "ReleasePreview", "diff": "ReleaseDiff", "health": "ReleaseHealth", "history": "ReleaseHistory"} {
+		for subresource, kind := range map[string]string{"preview": "ReleasePreview", "diff": "ReleaseDiff", "health": "ReleaseHealth", "history": "ReleaseHistory", "values": "ReleaseValues"} {
 			out := n.MustKubectl(ctx, "get", "--raw", path+subresource)
 			Expect(out).To(ContainSubstring(`"kind":"` + kind + `"`))
 			Expect(out).NotTo(ContainSubstring("value-canary"))

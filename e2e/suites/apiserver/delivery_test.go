@@ -229,7 +229,7 @@ func (d *delivered) drift(ctx context.Context) {
 // ask asks for what the observer answers.
 func (d *delivered) ask(ctx context.Context) {
 	GinkgoHelper()
-	for _, subresource := range []string{"preview", "diff", "health", "history"} {
+	for _, subresource := range []string{"preview", "diff", "health", "history", "values"} {
 		got := d.admin.at(d.observing).get(ctx, releasePath(d.namespace, "app", subresource))
 		Expect(got.code).To(Equal(http.StatusOK), got.body)
 	}

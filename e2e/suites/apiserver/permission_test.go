@@ -63,7 +63,7 @@ func permissions() []permission {
 			return call{method: http.MethodPatch, path: itemPath(namespace, subresource) + "?dryRun=All", body: "{}", contentType: mergePatch}
 		}})
 	}
-	for _, subresource := range []string{"preview", "diff", "health", "history"} {
+	for _, subresource := range []string{"preview", "diff", "health", "history", "values"} {
 		all = append(all, read(subresource))
 	}
 	return all

@@ -45,7 +45,7 @@ var (
 	editRights = slices.Concat(viewRights,
 		all(coreGroup, []string{"releases"}, writes),
 		all(coreGroup, []string{"releases/sync"}, []string{"create"}),
-		all(coreGroup, []string{"releases/preview", "releases/diff", "releases/health", "releases/history"}, []string{"get"}),
+		all(coreGroup, []string{"releases/preview", "releases/diff", "releases/health", "releases/history", "releases/values"}, []string{"get"}),
 		all(coreGroup, []string{"releases/pin", "releases/mutations", "releases/lifecycle"}, parts),
 		all(sourceGroup, []string{"gitrepositories", "helmregistries", "ociregistries"}, writes),
 		all(extGroup, []string{"healthrulesets"}, writes),

@@ -4,12 +4,14 @@ package delivery
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
@@ -131,4 +133,67 @@ var _ = Describe("What a Release refers to", func() {
 		putSecret(ctx, n, "login", map[string]string{"username": "user", "password": "right"})
 		Eventually(ctx, reason).Should(Equal(corev1alpha1.ReasonReachable))
 	}, NodeTimeout(4*time.Minute))
+})
+
+var _ = Describe("The values of a Release", func() {
+	It("are shown with where each comes from, and secrets are not", func(ctx SpecContext) {
+		files := maps.Clone(valuesChart)
+		files["app/values.yaml"] += "kept: default\n"
+		files["app/production.yaml"] = "plain: file\nextra: file\n"
+		n := suite.NewNamespace(ctx, files)
+		putConfigMap(ctx, n, "settings", "extra: config\nlist: [1, two]\n")
+		putSecret(ctx, n, "login", map[string]string{"password": "canary", "values.yaml": "more: {token: canary, list: [canary]}"})
+		release := withValues(n.GitRelease("app", scenario.Edge, "app"),
+			corev1alpha1.ValuesReference{Kind: "ConfigMap", Name: "settings"},
+			corev1alpha1.ValuesReference{Kind: "Secret", Name: "login"},
+			corev1alpha1.ValuesReference{Kind: "Secret", Name: "login", Key: "password", TargetPath: "password"},
+		)
+		release.Spec.Render.Helm.ValuesFiles = []string{"production.yaml"}
+		release.Spec.Render.Helm.Values = &runtime.RawExtension{Raw: []byte(`{"more": {"size": 3}}`)}
+		n.Create(ctx, release)
+		n.AwaitReady(ctx, "app")
+		Expect(n.Data(ctx, "app")()).To(Equal(map[string]string{"plain": "file", "extra": "config", "password": "canary"}))
+
+		values := func(args ...string) string {
+			GinkgoHelper()
+			out := n.MustKubectl(ctx, append([]string{"convoy", "-n", n.Name, "values", "app"}, args...)...)
+			Expect(out).NotTo(Or(ContainSubstring("canary"), ContainSubstring("Y2FuYXJ5")))
+			return out
+		}
+		Expect(values("--show-origin")).To(Equal(`extra: config  # ConfigMap settings, values.yaml
+# ConfigMap settings, values.yaml
+list:
+- 1
+- two
+more:
+  list: (masked)  # Secret login, values.yaml
+  size: 3  # spec.render.helm.values
+  token: (masked)  # Secret login, values.yaml
+password: (masked)  # Secret login, password
+plain: file  # production.yaml
+`))
+		Expect(values("--all", "--show-origin")).To(ContainSubstring("kept: default  # chart default, app/values.yaml\n"))
+		Expect(values()).NotTo(Or(ContainSubstring("kept"), ContainSubstring("#")))
+		Expect(values("-o", "json")).To(ContainSubstring(`"kind": "ReleaseValues"`))
+		answer, err := n.API.CoreV1alpha1().Releases(n.Name).Values(ctx, "app", corev1alpha1.ReleaseValuesOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		applied := n.Release(ctx, "app").Status.Source.Revision
+		Expect(answer.Revision).To(Equal(applied))
+		Expect(answer.Origins).To(ContainElement(corev1alpha1.ValueOrigin{Path: "kept", Kind: corev1alpha1.ValueOriginChart, Name: "app/values.yaml"}))
+		Expect(n.MustKubectl(ctx, "convoy", "-n", n.Name, "__complete", "values", "")).To(ContainSubstring("app\n"))
+
+		n.Commit(ctx, map[string]string{"app/production.yaml": "plain: later\n"})
+		Eventually(ctx, func() string { return values() }).Should(ContainSubstring("plain: later\n"), "as a sync would take it now")
+		Expect(values("--revision", applied)).To(ContainSubstring("plain: file\n"))
+	}, NodeTimeout(4*time.Minute))
+
+	It("are those of charts: others have none", func(ctx SpecContext) {
+		n := suite.NewNamespace(ctx, map[string]string{"a.yaml": scenario.ConfigMap("a", "k", "v")})
+		n.Create(ctx, n.GitRelease("app", scenario.Edge, ""))
+		n.AwaitReady(ctx, "app")
+		out, errOut, code := n.Kubectl(ctx, "convoy", "-n", n.Name, "values", "app")
+		Expect(code).To(Equal(1))
+		Expect(out).To(BeEmpty())
+		Expect(errOut).To(ContainSubstring("error: values of Release " + n.Name + "/app: there are no values: only charts have any, and there is no Chart.yaml at the path"))
+	}, NodeTimeout(2*time.Minute))
 })

@@ -65,7 +65,7 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 		Use:   "kubectl-convoy",
 		Short: "See and steer convoy's Releases",
 		Long: "See and steer convoy's Releases: what state they are in, what a sync would change, what differs\n" +
-			"from the cluster, and what was applied before.\n\n" +
+			"from the cluster, what was applied before, and where values come from.\n\n" +
 			"Everything is asked of the host cluster's API server, with your own credentials and rights.",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl convoy"},
 		SilenceUsage:  true,
@@ -81,6 +81,7 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 		newDiff(env),
 		newPreview(env),
 		newHistory(env),
+		newValues(env),
 		newVersion(env),
 	)
 	return root

@@ -114,7 +114,7 @@ func (c *changeList) compare(p place, path string, from any, inFrom bool, to any
 	}
 	change := corev1alpha1.FieldChange{Path: path}
 	if inFrom {
-		change.From = shown(p, from, masked)
+		change.From = shown(p, from, Masked)
 	}
 	if inTo {
 		change.To = shown(p, to, maskedChanged)

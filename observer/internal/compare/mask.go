@@ -13,7 +13,8 @@ import (
 // The texts that stand for a secret value. They are the same for every value, so that they
 // tell neither the value nor its length.
 const (
-	masked        = "(masked)"
+	// Masked is the one where nothing is compared.
+	Masked        = "(masked)"
 	maskedChanged = "(masked, changed)"
 )
 
@@ -169,5 +170,5 @@ func hideOne(value, before any) string {
 	if before != nil && !reflect.DeepEqual(before, value) {
 		return maskedChanged
 	}
-	return masked
+	return Masked
 }

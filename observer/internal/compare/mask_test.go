@@ -46,20 +46,20 @@ func TestSecretsAreMasked(t *testing.T) {
 	before := secret(data(map[string]any{"same": "canary1", "changed": "canary2", "gone": "canary3"}))
 	after := secret(data(map[string]any{"same": "canary1", "changed": "canary4-longer", "new": "canary5"}))
 
-	g.Expect(MaskObject(before)["data"]).To(Equal(map[string]any{"same": masked, "changed": masked, "gone": masked}))
+	g.Expect(MaskObject(before)["data"]).To(Equal(map[string]any{"same": Masked, "changed": Masked, "gone": Masked}))
 	g.Expect(before["data"]).To(HaveKeyWithValue("same", "canary1"), "the argument is not changed")
 	g.Expect(before["metadata"]).To(HaveKeyWithValue("annotations", HaveKeyWithValue(lastApplied, "canary")))
 
 	g.Expect(Fields(before, after)).To(Equal([]corev1alpha1.FieldChange{
-		{Path: "/data/changed", From: masked, To: maskedChanged},
-		{Path: "/data/gone", From: masked},
+		{Path: "/data/changed", From: Masked, To: maskedChanged},
+		{Path: "/data/gone", From: Masked},
 		{Path: "/data/new", To: maskedChanged},
 	}))
 
 	unified, err := Unified(before, after)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(unified).To(ContainSubstring("+  changed: " + maskedChanged))
-	g.Expect(unified).To(ContainSubstring("-  gone: " + masked))
+	g.Expect(unified).To(ContainSubstring("-  gone: " + Masked))
 	g.Expect(unified).NotTo(ContainSubstring("+  same"))
 	shown := everywhere(g, before, after)
 	g.Expect(shown).NotTo(ContainSubstring("canary"))
@@ -76,13 +76,13 @@ func TestFieldsOfSecrets(t *testing.T) {
 			object := secret(nil)
 			delete(object["metadata"].(map[string]any)["annotations"].(map[string]any), lastApplied)
 			return object
-		}(), []corev1alpha1.FieldChange{{Path: "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration", From: masked}}},
+		}(), []corev1alpha1.FieldChange{{Path: "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration", From: Masked}}},
 		{"all data, which is new", secret(nil), secret(data(map[string]any{"a": "canary"})),
 			[]corev1alpha1.FieldChange{{Path: "/data", To: maskedChanged}}},
 		{"a field that shows nothing", secret(map[string]any{"type": "a"}), secret(map[string]any{"type": "b"}),
 			[]corev1alpha1.FieldChange{{Path: "/type", From: `"a"`, To: `"b"`}}},
 		{"a field that no Secret has", secret(map[string]any{"dat": "canary"}), secret(map[string]any{"dat": "canary2"}),
-			[]corev1alpha1.FieldChange{{Path: "/dat", From: masked, To: maskedChanged}}},
+			[]corev1alpha1.FieldChange{{Path: "/dat", From: Masked, To: maskedChanged}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			NewWithT(t).Expect(Fields(test.from, test.to)).To(Equal(test.want))
@@ -97,13 +97,13 @@ func TestMalformedSecretsAreMasked(t *testing.T) {
 		fields map[string]any
 		want   any
 	}{
-		{"data that is a text", map[string]any{"data": "canary"}, masked},
-		{"a number", map[string]any{"stringData": map[string]any{"port": 5432}}, map[string]any{"port": masked}},
-		{"nested values", map[string]any{"stringData": map[string]any{"a": map[string]any{"b": "canary"}}}, map[string]any{"a": masked}},
-		{"a field of a wrong name", map[string]any{"dat": map[string]any{"a": "canary"}}, map[string]any{"a": masked}},
-		{"a list", map[string]any{"data": []any{"canary"}}, masked},
-		{"metadata that is a text", map[string]any{"metadata": "canary"}, masked},
-		{"annotations that are a text", map[string]any{"metadata": map[string]any{"annotations": "canary"}}, map[string]any{"annotations": masked}},
+		{"data that is a text", map[string]any{"data": "canary"}, Masked},
+		{"a number", map[string]any{"stringData": map[string]any{"port": 5432}}, map[string]any{"port": Masked}},
+		{"nested values", map[string]any{"stringData": map[string]any{"a": map[string]any{"b": "canary"}}}, map[string]any{"a": Masked}},
+		{"a field of a wrong name", map[string]any{"dat": map[string]any{"a": "canary"}}, map[string]any{"a": Masked}},
+		{"a list", map[string]any{"data": []any{"canary"}}, Masked},
+		{"metadata that is a text", map[string]any{"metadata": "canary"}, Masked},
+		{"annotations that are a text", map[string]any{"metadata": map[string]any{"annotations": "canary"}}, map[string]any{"annotations": Masked}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			g := NewWithT(t)

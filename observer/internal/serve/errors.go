@@ -28,8 +28,8 @@ var unavailable = []error{
 	desired.ErrNotReproducible, store.ErrNoIdentity, store.ErrUnavailable,
 }
 
-// unusable are the errors of content and configuration that give no render.
-var unusable = []error{fetch.ErrInvalid, fetch.ErrContent, fetch.ErrLimit}
+// unusable are the errors of content and configuration that give no render, or no values.
+var unusable = []error{fetch.ErrInvalid, fetch.ErrContent, fetch.ErrLimit, desired.ErrNoValues}
 
 // writeError answers with the metav1.Status that fits the error.
 func writeError(ctx context.Context, w http.ResponseWriter, kind string, err error) {

@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	// concurrentRenders bounds the answers with a render that are in work at a time. Each
-	// holds what is rendered, and with it every object as it is and as it would be.
+	// concurrentRenders bounds the answers with a render, or with the values for one, that
+	// are in work at a time. Each holds what is rendered, and with it every object as it is
+	// and as it would be.
 	concurrentRenders = 8
 	// concurrentReports bounds those that read objects one by one and keep none.
 	concurrentReports = 32

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/observer/internal/desired"
 )
 
 func named(name string) types.NamespacedName {
@@ -121,12 +122,14 @@ func TestAnswersAreBounded(t *testing.T) {
 		{"/preview/ns/app?revision=v1", concurrentRenders / 2},
 		{"/diff/ns/app", concurrentRenders / 2},
 		{"/history/ns/app?id=4", concurrentRenders / 2},
+		{"/values/ns/app", concurrentRenders / 2},
 		{"/health/ns/app", concurrentReports / 2},
 		{"/history/ns/app", 0},
 	} {
 		t.Run(test.path, func(t *testing.T) {
 			w := newWorld(t)
 			w.current, w.health = rendered("d"), &corev1alpha1.ReleaseHealth{Objects: []corev1alpha1.ObjectHealthDetail{}}
+			w.values = &desired.Values{}
 			w.release.Status.History = []corev1alpha1.HistoryEntry{{ID: 4, Render: "sha256:old"}}
 			w.byDigest["sha256:old"] = rendered("sha256:old")
 			synctest.Test(t, func(*testing.T) { w.askTooMuch(test.path, test.limit) })

@@ -46,6 +46,7 @@ type world struct {
 	byDigest map[string]*desired.Desired
 	err      error
 	health   *corev1alpha1.ReleaseHealth
+	values   *desired.Values
 	revision string // that was asked for
 	wait     bool   // until the request ends
 
@@ -75,7 +76,7 @@ func newWorld(t *testing.T) *world {
 			Clusters: corelisters.NewClusterLister(w.clusters), Installation: "inst",
 			Connector: clusterconn.New(clusterconn.Options{InCluster: w.cluster.Config(), ReadOnly: true}),
 		},
-		Desired: w, Health: w,
+		Desired: w, Health: w, Values: w,
 	}
 	return w
 }
@@ -121,6 +122,14 @@ func (w *world) Report(context.Context, *corev1alpha1.Release) (*corev1alpha1.Re
 	return w.health.DeepCopy(), w.err
 }
 
+func (w *world) Values(_ context.Context, _ *corev1alpha1.Release, _ render.Cluster, revision string) (*desired.Values, error) {
+	w.work()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.revision = revision
+	return w.values, w.err
+}
+
 // rendered makes a render of manifests.
 func rendered(digest string, manifests ...string) *desired.Desired {
 	result := &render.Result{Digest: digest}
@@ -161,10 +170,12 @@ const (
 func TestAnswersAreTypedObjects(t *testing.T) {
 	for path, kind := range map[string]string{
 		"/preview/ns/app": "ReleasePreview", "/diff/ns/app": "ReleaseDiff", "/health/ns/app": "ReleaseHealth", "/history/ns/app": "ReleaseHistory",
+		"/values/ns/app": "ReleaseValues",
 	} {
 		t.Run(kind, func(t *testing.T) {
 			w := newWorld(t)
 			w.current, w.health = rendered("d"), &corev1alpha1.ReleaseHealth{Status: corev1alpha1.HealthHealthy, Objects: []corev1alpha1.ObjectHealthDetail{}}
+			w.values = &desired.Values{}
 			object := answer[metav1.PartialObjectMetadata](w, path)
 			w.Expect(object.APIVersion).To(Equal("core.convoy.kumodo.io/v1alpha1"))
 			w.Expect(object.Kind).To(Equal(kind))
@@ -181,6 +192,7 @@ func TestBadRequests(t *testing.T) {
 	}{
 		{"/preview/ns/app?nonsense=1", 400, `unknown query parameter "nonsense"`},
 		{"/health/ns/app?revision=1", 400, "revision"},
+		{"/values/ns/app?all=true", 400, `unknown query parameter "all"`},
 		{"/preview/ns/app?revision=a&revision=b", 400, "more than once"},
 		{"/preview/ns/app?revision=%zz", 400, "not well formed"},
 		{"/diff/ns/app?from=nonsense", 400, "neither live, desired"},
@@ -216,6 +228,7 @@ func TestFailures(t *testing.T) {
 	}{
 		{"a render error", fmt.Errorf("wrapped: %w", &render.Error{Reason: corev1alpha1.ReasonRenderFailed, Message: "template"}), 422},
 		{"content that is unusable", fetch.ErrContent, 422},
+		{"content that is no chart", fmt.Errorf("%w: no chart", desired.ErrNoValues), 422},
 		{"a reference that is configured wrongly", fetch.ErrInvalid, 422},
 		{"a target that does not answer", clusterconn.ErrUnreachable, 503},
 		{"a target that refuses the credentials", clusterconn.ErrUnauthenticated, 503},
@@ -236,7 +249,7 @@ func TestFailures(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t)
 			w.err = test.err
-			for _, path := range []string{"/preview/ns/app", "/preview/ns/app?revision=v1", "/diff/ns/app", "/health/ns/app"} {
+			for _, path := range []string{"/preview/ns/app", "/preview/ns/app?revision=v1", "/diff/ns/app", "/health/ns/app", "/values/ns/app"} {
 				code, body := w.get(path)
 				w.Expect(code).To(Equal(test.code), body)
 			}

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package serve is the HTTP side of convoy-observer: GET /preview/, /diff/, /health/ and
-// /history/ + {namespace}/{name}. It answers with typed objects of core/v1alpha1, and with
-// metav1.Status where it fails. Authorization is the apiserver's, which is the only one
-// that may ask.
+// Package serve is the HTTP side of convoy-observer: GET /preview/, /diff/, /health/,
+// /history/ and /values/ + {namespace}/{name}. It answers with typed objects of
+// core/v1alpha1, and with metav1.Status where it fails. Authorization is the apiserver's,
+// which is the only one that may ask.
 package serve
 
 import (
@@ -45,11 +45,17 @@ type Renders interface {
 	Stored(ctx context.Context, release *corev1alpha1.Release, digest string) (*desired.Desired, error)
 }
 
-// Server answers the four requests.
+// Explainer tells the values of charts; a *desired.Resolver does.
+type Explainer interface {
+	Values(ctx context.Context, release *corev1alpha1.Release, target render.Cluster, revision string) (*desired.Values, error)
+}
+
+// Server answers the five requests.
 type Server struct {
 	Host    observer.Host
 	Desired Renders
 	Health  Reporter
+	Values  Explainer
 }
 
 // Handler returns the handler of all paths. What it works on at a time is bounded, whoever
@@ -67,6 +73,7 @@ func (s *Server) Handler() http.Handler {
 		}
 		return renders
 	}, s.history}))
+	mux.Handle("GET /values/{namespace}/{name}", s.handle(endpoint{"ReleaseValues", []string{"revision"}, always(renders), s.values}))
 	return mux
 }
 

@@ -140,6 +140,8 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.ReleaseSpec{}.OpenAPIModelName():                       schema_convoy_api_core_v1alpha1_ReleaseSpec(ref),
 		v1alpha1.ReleaseStatus{}.OpenAPIModelName():                     schema_convoy_api_core_v1alpha1_ReleaseStatus(ref),
 		v1alpha1.ReleaseSyncOptions{}.OpenAPIModelName():                schema_convoy_api_core_v1alpha1_ReleaseSyncOptions(ref),
+		v1alpha1.ReleaseValues{}.OpenAPIModelName():                     schema_convoy_api_core_v1alpha1_ReleaseValues(ref),
+		v1alpha1.ReleaseValuesOptions{}.OpenAPIModelName():              schema_convoy_api_core_v1alpha1_ReleaseValuesOptions(ref),
 		v1alpha1.RenderSpec{}.OpenAPIModelName():                        schema_convoy_api_core_v1alpha1_RenderSpec(ref),
 		v1alpha1.RenderStatus{}.OpenAPIModelName():                      schema_convoy_api_core_v1alpha1_RenderStatus(ref),
 		v1alpha1.RetrySpec{}.OpenAPIModelName():                         schema_convoy_api_core_v1alpha1_RetrySpec(ref),
@@ -150,6 +152,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.SyncSpec{}.OpenAPIModelName():                          schema_convoy_api_core_v1alpha1_SyncSpec(ref),
 		v1alpha1.SyncStatus{}.OpenAPIModelName():                        schema_convoy_api_core_v1alpha1_SyncStatus(ref),
 		v1alpha1.SyncWindow{}.OpenAPIModelName():                        schema_convoy_api_core_v1alpha1_SyncWindow(ref),
+		v1alpha1.ValueOrigin{}.OpenAPIModelName():                       schema_convoy_api_core_v1alpha1_ValueOrigin(ref),
 		v1alpha1.ValuesReference{}.OpenAPIModelName():                   schema_convoy_api_core_v1alpha1_ValuesReference(ref),
 		extensionsv1alpha1.GlobalHealthRuleSet{}.OpenAPIModelName():     schema_convoy_api_extensions_v1alpha1_GlobalHealthRuleSet(ref),
 		extensionsv1alpha1.GlobalHealthRuleSetList{}.OpenAPIModelName(): schema_convoy_api_extensions_v1alpha1_GlobalHealthRuleSetList(ref),
@@ -6356,6 +6359,108 @@ func schema_convoy_api_core_v1alpha1_ReleaseSyncOptions(ref common.ReferenceCall
 	}
 }
 
+func schema_convoy_api_core_v1alpha1_ReleaseValues(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ReleaseValues is the answer of GET …/values: the values that the chart of a Release is rendered with, and which source set each of them.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata carries the Release's namespace and name.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"revision": {
+						SchemaProps: spec.SchemaProps{
+							Description: "revision of the source.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"values": {
+						SchemaProps: spec.SchemaProps{
+							Description: "values as a map: those of valuesFiles, valuesFrom and values over the defaults of the chart, those of subcharts under the subcharts' names. What comes from a Secret is masked.",
+							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
+						},
+					},
+					"origins": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "origins of the values, in the order of their paths: one for each.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ValueOrigin{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"values", "origins"},
+			},
+		},
+		Dependencies: []string{
+			v1.ObjectMeta{}.OpenAPIModelName(), runtime.RawExtension{}.OpenAPIModelName(), v1alpha1.ValueOrigin{}.OpenAPIModelName()},
+	}
+}
+
+func schema_convoy_api_core_v1alpha1_ReleaseValuesOptions(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ReleaseValuesOptions are the query parameters of GET …/values.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"revision": {
+						SchemaProps: spec.SchemaProps{
+							Description: "revision of the source whose values are wanted; by default what a sync would take now.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
 func schema_convoy_api_core_v1alpha1_RenderSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -6856,6 +6961,51 @@ func schema_convoy_api_core_v1alpha1_SyncWindow(ref common.ReferenceCallback) co
 		},
 		Dependencies: []string{
 			v1.Duration{}.OpenAPIModelName()},
+	}
+}
+
+func schema_convoy_api_core_v1alpha1_ValueOrigin(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ValueOrigin says which source set a value: the last of those that have it.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"path": {
+						SchemaProps: spec.SchemaProps{
+							Description: "path of the value: keys joined by dots, as in targetPath; a dot or backslash in a key has a backslash before it. A list is a value as a whole, and so is an empty map.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind of the source.\n\nPossible enum values:\n - `\"Chart\"` is a default of the chart or of a subchart: name is its values.yaml, with the charts that it is a subchart of.\n - `\"ChartImport\"` is what stands in no file: what a chart takes over from a subchart (import-values), and the empty globals that Helm gives to subcharts.\n - `\"ConfigMap\"` is a key of a ConfigMap of valuesFrom.\n - `\"File\"` is a file of spec.render.helm.valuesFiles: name is the file.\n - `\"GitRepository\"` is a file of a GitRepository of valuesFrom.\n - `\"OCIRegistry\"` is a file of an OCIRegistry of valuesFrom.\n - `\"Release\"` is spec.render.helm.values.\n - `\"Secret\"` is a key of a Secret of valuesFrom: the value is masked.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Chart", "ChartImport", "ConfigMap", "File", "GitRepository", "OCIRegistry", "Release", "Secret"},
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the file, the object or the values.yaml; absent for Release and ChartImport.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"key": {
+						SchemaProps: spec.SchemaProps{
+							Description: "key in a ConfigMap or Secret; file in a GitRepository or OCIRegistry.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"path", "kind"},
+			},
+		},
 	}
 }
 

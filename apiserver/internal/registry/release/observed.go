@@ -30,7 +30,7 @@ var (
 	_ rest.StorageMetadata = &observedREST{}
 )
 
-// observed gives the four subresources.
+// observed gives the five subresources.
 func observed(releases Reader, observer *proxy.Proxy) []*observedREST {
 	return []*observedREST{
 		{
@@ -52,6 +52,11 @@ func observed(releases Reader, observer *proxy.Proxy) []*observedREST {
 			subresource: "history", releases: releases, observer: observer,
 			newOptions: func() runtime.Object { return &corev1alpha1.ReleaseHistoryOptions{} },
 			answer:     corev1alpha1.ReleaseHistory{},
+		},
+		{
+			subresource: "values", releases: releases, observer: observer,
+			newOptions: func() runtime.Object { return &corev1alpha1.ReleaseValuesOptions{} },
+			answer:     corev1alpha1.ReleaseValues{},
 		},
 	}
 }

@@ -472,7 +472,7 @@ func TestObserved(t *testing.T) {
 		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/?a=b", nil))
 		g.Expect(o.ConnectMethods()).To(Equal([]string{http.MethodGet}))
 	}
-	g.Expect(asked).To(Equal([]string{"/preview/team/web?a=b", "/diff/team/web?a=b", "/health/team/web?a=b", "/history/team/web?a=b"}))
+	g.Expect(asked).To(Equal([]string{"/preview/team/web?a=b", "/diff/team/web?a=b", "/health/team/web?a=b", "/history/team/web?a=b", "/values/team/web?a=b"}))
 }
 
 // chain notes what admission is shown.

@@ -24,6 +24,8 @@ type ReleaseExpansion interface {
 	Health(ctx context.Context, name string, options corev1alpha1.ReleaseHealthOptions) (*corev1alpha1.ReleaseHealth, error)
 	// History returns past renders, or one of them whole.
 	History(ctx context.Context, name string, options corev1alpha1.ReleaseHistoryOptions) (*corev1alpha1.ReleaseHistory, error)
+	// Values returns the values that the chart is rendered with, and where each comes from.
+	Values(ctx context.Context, name string, options corev1alpha1.ReleaseValuesOptions) (*corev1alpha1.ReleaseValues, error)
 }
 
 // Sync asks for a sync.
@@ -56,6 +58,12 @@ func (c *releases) Health(ctx context.Context, name string, options corev1alpha1
 func (c *releases) History(ctx context.Context, name string, options corev1alpha1.ReleaseHistoryOptions) (*corev1alpha1.ReleaseHistory, error) {
 	result := &corev1alpha1.ReleaseHistory{}
 	return result, c.ask(ctx, name, "history", &options, result)
+}
+
+// Values returns the values that the chart is rendered with, and where each comes from.
+func (c *releases) Values(ctx context.Context, name string, options corev1alpha1.ReleaseValuesOptions) (*corev1alpha1.ReleaseValues, error) {
+	result := &corev1alpha1.ReleaseValues{}
+	return result, c.ask(ctx, name, "values", &options, result)
 }
 
 func (c *releases) ask(ctx context.Context, name, subresource string, options, result runtime.Object) error {

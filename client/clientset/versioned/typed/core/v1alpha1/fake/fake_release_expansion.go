@@ -58,3 +58,8 @@ func (c *fakeReleases) Health(_ context.Context, name string, options corev1alph
 func (c *fakeReleases) History(_ context.Context, name string, options corev1alpha1.ReleaseHistoryOptions) (*corev1alpha1.ReleaseHistory, error) {
 	return as[*corev1alpha1.ReleaseHistory](c.invoke("get", "history", name, &options, &corev1alpha1.ReleaseHistory{}))
 }
+
+// Values records the request.
+func (c *fakeReleases) Values(_ context.Context, name string, options corev1alpha1.ReleaseValuesOptions) (*corev1alpha1.ReleaseValues, error) {
+	return as[*corev1alpha1.ReleaseValues](c.invoke("get", "values", name, &options, &corev1alpha1.ReleaseValues{}))
+}
