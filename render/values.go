@@ -6,7 +6,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/render/internal/engine"
@@ -113,7 +112,7 @@ func (e *explainer) explain(path []string, under map[string]any) {
 			value = inner
 		}
 		origin := e.origin(here)
-		v := Value{Path: joinPath(here), Value: value, Origin: origin, Secret: origin.Kind == "Secret"}
+		v := Value{Path: corev1alpha1.JoinValuePath(here), Value: value, Origin: origin, Secret: origin.Kind == "Secret"}
 		if v.Secret {
 			v.Value = nil
 		}
@@ -149,14 +148,4 @@ func inLayer(layer map[string]any, path []string) bool {
 		}
 	}
 	return false
-}
-
-var escapeKey = strings.NewReplacer(`\`, `\\`, `.`, `\.`)
-
-func joinPath(path []string) string {
-	escaped := make([]string, len(path))
-	for i, key := range path {
-		escaped[i] = escapeKey.Replace(key)
-	}
-	return strings.Join(escaped, ".")
 }

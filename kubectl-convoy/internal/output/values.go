@@ -54,7 +54,7 @@ func WithoutDefaults(values *corev1alpha1.ReleaseValues) error {
 	}
 	kept := map[string]bool{}
 	prune(tree, nil, func(path []string) bool {
-		name := joinKeys(path)
+		name := corev1alpha1.JoinValuePath(path)
 		origin, known := origins[name]
 		byChart := origin.Kind == corev1alpha1.ValueOriginChart || origin.Kind == corev1alpha1.ValueOriginChartImport
 		kept[name] = known && !byChart && !handedOn(path, origins)
@@ -67,10 +67,10 @@ func WithoutDefaults(values *corev1alpha1.ReleaseValues) error {
 
 // handedOn tells whether a value is a global that the same source sets further out.
 func handedOn(path []string, origins map[string]corev1alpha1.ValueOrigin) bool {
-	own := origins[joinKeys(path)]
+	own := origins[corev1alpha1.JoinValuePath(path)]
 	at := slices.Index(path, "global")
 	for depth := range max(at, 0) {
-		outer, ok := origins[joinKeys(slices.Concat(path[:depth], path[at:]))]
+		outer, ok := origins[corev1alpha1.JoinValuePath(slices.Concat(path[:depth], path[at:]))]
 		if ok && outer.Kind == own.Kind && outer.Name == own.Name && outer.Key == own.Key {
 			return true
 		}
@@ -131,10 +131,10 @@ func (l *lineWriter) values(tree map[string]any, path []string, origins map[stri
 				return err
 			}
 		case strings.Contains(text, "\n"):
-			l.print("%s# %s", indent, origins[joinKeys(here)])
+			l.print("%s# %s", indent, origins[corev1alpha1.JoinValuePath(here)])
 			l.indented(indent, text)
 		default:
-			l.print("%s%s  # %s", indent, text, origins[joinKeys(here)])
+			l.print("%s%s  # %s", indent, text, origins[corev1alpha1.JoinValuePath(here)])
 		}
 	}
 	return nil
@@ -169,15 +169,4 @@ func originText(origin corev1alpha1.ValueOrigin) string {
 		text += ", " + origin.Key
 	}
 	return oneLine(text)
-}
-
-var escapeKey = strings.NewReplacer(`\`, `\\`, `.`, `\.`)
-
-// joinKeys gives the path of a value as origins name it.
-func joinKeys(keys []string) string {
-	escaped := make([]string, len(keys))
-	for i, key := range keys {
-		escaped[i] = escapeKey.Replace(key)
-	}
-	return strings.Join(escaped, ".")
 }

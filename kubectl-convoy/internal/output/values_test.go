@@ -154,7 +154,7 @@ func TestCommentsChangeNoValue(t *testing.T) {
 			raw, err := json.Marshal(tree)
 			g.Expect(err).NotTo(HaveOccurred())
 			values := &corev1alpha1.ReleaseValues{Values: runtime.RawExtension{Raw: raw}, Origins: []corev1alpha1.ValueOrigin{
-				origin(joinKeys([]string{key, key}), corev1alpha1.ValueOriginFile, "one\ntwo"),
+				origin(corev1alpha1.JoinValuePath([]string{key, key}), corev1alpha1.ValueOriginFile, "one\ntwo"),
 			}}
 			var out bytes.Buffer
 			g.Expect(Values(&out, values, true)).To(Succeed())

@@ -5,7 +5,6 @@ package serve
 import (
 	"context"
 	"encoding/json"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -27,7 +26,7 @@ func (s *Server) values(ctx context.Context, release *corev1alpha1.Release, q qu
 	merged := map[string]any{}
 	answer := &corev1alpha1.ReleaseValues{Revision: found.Revision, Origins: []corev1alpha1.ValueOrigin{}}
 	for _, value := range found.Values {
-		put(merged, keys(value.Path), shownValue(value))
+		put(merged, corev1alpha1.SplitValuePath(value.Path), shownValue(value))
 		answer.Origins = append(answer.Origins, corev1alpha1.ValueOrigin{
 			Path: value.Path, Kind: corev1alpha1.ValueOriginKind(value.Origin.Kind), Name: value.Origin.Name, Key: value.Origin.Key,
 		})
@@ -58,23 +57,4 @@ func put(into map[string]any, path []string, value any) {
 		into = inner
 	}
 	into[path[len(path)-1]] = value
-}
-
-// keys splits a path at its dots, but for those with a backslash before them.
-func keys(path string) []string {
-	var list []string
-	var key strings.Builder
-	for i := 0; i < len(path); i++ {
-		switch {
-		case path[i] == '\\' && i+1 < len(path):
-			i++
-			key.WriteByte(path[i])
-		case path[i] == '.':
-			list = append(list, key.String())
-			key.Reset()
-		default:
-			key.WriteByte(path[i])
-		}
-	}
-	return append(list, key.String())
 }

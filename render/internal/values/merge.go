@@ -5,6 +5,8 @@ package values
 import (
 	"fmt"
 	"strings"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 )
 
 // Merge puts layer over base and gives the result; neither is changed, though the result
@@ -41,21 +43,7 @@ func at(path, value string) (map[string]any, error) {
 }
 
 func splitPath(path string) ([]string, error) {
-	var steps []string
-	var step strings.Builder
-	for i := 0; i < len(path); i++ {
-		switch {
-		case path[i] == '\\' && i+1 < len(path):
-			i++
-			step.WriteByte(path[i])
-		case path[i] == '.':
-			steps = append(steps, step.String())
-			step.Reset()
-		default:
-			step.WriteByte(path[i])
-		}
-	}
-	steps = append(steps, step.String())
+	steps := corev1alpha1.SplitValuePath(path)
 	for _, s := range steps {
 		if s == "" || strings.ContainsAny(s, "[]") {
 			return nil, fmt.Errorf("targetPath %q is not a dotted path of keys", path)

@@ -40,7 +40,7 @@ func (m census) Collect(to chan<- prometheus.Metric) {
 			if condition := meta.FindStatusCondition(release.Status.Conditions, name); condition != nil {
 				status = condition.Status
 			}
-			counts[series{release.Namespace + "/" + release.Spec.ClusterRef.Name, name, string(status)}]++
+			counts[series{clusterNameOf(release), name, string(status)}]++
 		}
 	}
 	for s, n := range counts {

@@ -189,7 +189,12 @@ func clusterOf(releases cache.Indexer, key types.NamespacedName) string {
 	if !ok {
 		return ""
 	}
-	return key.Namespace + "/" + release.Spec.ClusterRef.Name
+	return clusterNameOf(release)
+}
+
+// clusterNameOf names a Release's cluster in metrics and indexes: "<namespace>/<name>".
+func clusterNameOf(release *corev1alpha1.Release) string {
+	return release.Namespace + "/" + release.Spec.ClusterRef.Name
 }
 
 func kindOf(key corev1alpha1.ObjectKey) schema.GroupVersionKind {

@@ -104,7 +104,7 @@ func appliedRevision(release *corev1alpha1.Release) string {
 // waiting gives the Releases that may be waiting for this one.
 func (c *Controller) waiting(release *corev1alpha1.Release) []types.NamespacedName {
 	var keys []types.NamespacedName
-	for _, other := range c.indexed(indexCluster, release.Namespace+"/"+release.Spec.ClusterRef.Name) {
+	for _, other := range c.indexed(indexCluster, clusterNameOf(release)) {
 		if other.Spec.Wave > release.Spec.Wave {
 			keys = append(keys, nameOf(other))
 		}

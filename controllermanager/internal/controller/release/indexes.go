@@ -32,7 +32,7 @@ func indexers() cache.Indexers {
 			if err != nil {
 				return nil, err
 			}
-			return []string{release.Namespace + "/" + release.Spec.ClusterRef.Name}, nil
+			return []string{clusterNameOf(release)}, nil
 		},
 		indexDependency: func(object any) ([]string, error) {
 			release, err := asRelease(object)

@@ -134,7 +134,7 @@ func (o *others) near(release *corev1alpha1.Release) bool {
 
 // neighbours gives the other Releases on the Cluster of one, by name.
 func (c *Controller) neighbours(release *corev1alpha1.Release) []*corev1alpha1.Release {
-	found := slices.DeleteFunc(c.indexed(indexCluster, release.Namespace+"/"+release.Spec.ClusterRef.Name),
+	found := slices.DeleteFunc(c.indexed(indexCluster, clusterNameOf(release)),
 		func(other *corev1alpha1.Release) bool { return other.Name == release.Name })
 	slices.SortFunc(found, func(a, b *corev1alpha1.Release) int { return compareNames(a, b) })
 	return found

@@ -167,18 +167,16 @@ func (c *Controller) createPage(ctx context.Context, s *scope, entries []corev1a
 
 // updatePage writes a page whose entries, or mark, are not as they should be.
 func (c *Controller) updatePage(ctx context.Context, s *scope, n int, entries []corev1alpha1.InventoryEntry, mark string) error {
-	change := func(page *corev1alpha1.ReleaseInventory) {
-		own(page, s.release)
-		page.Spec.Entries = entries
-		if mark != "" {
-			metav1.SetMetaDataAnnotation(&page.ObjectMeta, annotationRequest, mark)
-		}
+	changed := s.pages[n].DeepCopy()
+	own(changed, s.release)
+	changed.Spec.Entries = entries
+	if mark != "" {
+		metav1.SetMetaDataAnnotation(&changed.ObjectMeta, annotationRequest, mark)
 	}
-	wanted := s.pages[n].DeepCopy()
-	if change(wanted); equality.Semantic.DeepEqual(wanted, s.pages[n]) {
+	if equality.Semantic.DeepEqual(changed, s.pages[n]) {
 		return nil
 	}
-	written, err := c.rewritePage(ctx, s, s.pages[n], change)
+	written, err := c.rewritePage(ctx, s, s.pages[n], changed)
 	if err != nil {
 		return err
 	}
@@ -191,9 +189,7 @@ func (c *Controller) updatePage(ctx context.Context, s *scope, n int, entries []
 // rewritePage writes a changed page, unless another one has written its spec since. The
 // observer writes the status of the same object meanwhile, which does not count: the
 // generation is what the patch is made for.
-func (c *Controller) rewritePage(ctx context.Context, s *scope, known *corev1alpha1.ReleaseInventory, change func(*corev1alpha1.ReleaseInventory)) (*corev1alpha1.ReleaseInventory, error) {
-	changed := known.DeepCopy()
-	change(changed)
+func (c *Controller) rewritePage(ctx context.Context, s *scope, known, changed *corev1alpha1.ReleaseInventory) (*corev1alpha1.ReleaseInventory, error) {
 	patch, err := pagePatch(known, changed)
 	if err != nil {
 		return nil, fmt.Errorf("writing the inventory of Release %s: %w", s.key, err)
@@ -251,9 +247,9 @@ func pagePatch(known, changed *corev1alpha1.ReleaseInventory) ([]byte, error) {
 func (c *Controller) dropLastPage(ctx context.Context, s *scope) error {
 	client := c.config.Client.CoreV1alpha1().ReleaseInventories(s.key.Namespace)
 	last := s.pages[len(s.pages)-1]
-	released, err := c.rewritePage(ctx, s, last, func(page *corev1alpha1.ReleaseInventory) {
-		page.Finalizers = slices.DeleteFunc(page.Finalizers, func(f string) bool { return f == corev1alpha1.FinalizerRelease })
-	})
+	changed := last.DeepCopy()
+	changed.Finalizers = slices.DeleteFunc(changed.Finalizers, func(f string) bool { return f == corev1alpha1.FinalizerRelease })
+	released, err := c.rewritePage(ctx, s, last, changed)
 	if err == nil && released.DeletionTimestamp.IsZero() {
 		err = client.Delete(ctx, last.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &released.UID}})
 	}

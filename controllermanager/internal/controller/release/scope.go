@@ -109,8 +109,8 @@ type scope struct {
 	finished bool
 }
 
-// clusterName is the Release's cluster in metrics and indexes: "<namespace>/<name>".
-func (s *scope) clusterName() string { return s.key.Namespace + "/" + s.release.Spec.ClusterRef.Name }
+// clusterName names the Release's cluster, see clusterNameOf.
+func (s *scope) clusterName() string { return clusterNameOf(s.release) }
 
 // changes counts objects.
 type changes struct{ created, configured, unchanged, pruned, failed int }

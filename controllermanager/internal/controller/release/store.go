@@ -38,7 +38,7 @@ func (c *Controller) put(ctx context.Context, s *scope) error {
 		Namespace: s.key.Namespace, Name: s.key.Name, UID: s.release.UID, Revision: s.revision, Result: s.result,
 	})
 	if err == nil {
-		c.stored.has(s.key, s.result.Digest)
+		c.stored.keep(s.key, s.result.Digest)
 	}
 	return err
 }
@@ -59,7 +59,7 @@ func (c *Controller) keepApplied(ctx context.Context, s *scope) outcome {
 	if errors.Is(err, store.ErrUnavailable) {
 		c.stored.rest(s.now.Add(storeRest))
 	} else {
-		c.stored.has(s.key, digest) // it will not be stored another time either
+		c.stored.keep(s.key, digest) // it will not be stored another time either
 	}
 	return next()
 }
@@ -74,7 +74,7 @@ type shelf struct {
 	closed time.Time // until then
 }
 
-func (o *shelf) has(release types.NamespacedName, digest string) {
+func (o *shelf) keep(release types.NamespacedName, digest string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.of == nil {

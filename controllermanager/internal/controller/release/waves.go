@@ -26,7 +26,7 @@ func (c *Controller) awaitWaves(_ context.Context, s *scope) outcome {
 
 // lowerWaves gives the Releases of a lower wave on the same cluster, by wave and name.
 func (c *Controller) lowerWaves(release *corev1alpha1.Release) []*corev1alpha1.Release {
-	lower := slices.DeleteFunc(c.indexed(indexCluster, release.Namespace+"/"+release.Spec.ClusterRef.Name),
+	lower := slices.DeleteFunc(c.indexed(indexCluster, clusterNameOf(release)),
 		func(other *corev1alpha1.Release) bool {
 			return other.Spec.Wave >= release.Spec.Wave || !other.DeletionTimestamp.IsZero()
 		})

@@ -60,19 +60,8 @@ func asInteger(_ float64, i int64) any { return i }
 
 // all gives what is printed in the place of several values.
 func (f form) all(values []any) []any {
-	var copied []any
-	for i, v := range values {
-		if printed, other := f.of(v, 0); other {
-			if copied == nil {
-				copied = slices.Clone(values)
-			}
-			copied[i] = printed
-		}
-	}
-	if copied == nil {
-		return values
-	}
-	return copied
+	printed, _ := f.items(values, 0)
+	return printed
 }
 
 // one gives what is printed in the place of a value.
@@ -102,24 +91,29 @@ func (f form) of(v any, depth int) (any, bool) {
 	case chartutil.Values:
 		return f.entries(v, depth)
 	case []any:
-		var copied []any
-		for i, item := range v {
-			if printed, other := f.of(item, depth+1); other {
-				if copied == nil {
-					copied = slices.Clone(v)
-				}
-				copied[i] = printed
-			}
-		}
-		if copied == nil {
-			return v, false
-		}
-		return copied, true
+		return f.items(v, depth+1)
 	}
 	if !f.structures {
 		return v, false
 	}
 	return f.reflected(reflect.ValueOf(v), depth)
+}
+
+// items is of for values that lie depth deep in others.
+func (f form) items(values []any, depth int) ([]any, bool) {
+	var copied []any
+	for i, v := range values {
+		if printed, other := f.of(v, depth); other {
+			if copied == nil {
+				copied = slices.Clone(values)
+			}
+			copied[i] = printed
+		}
+	}
+	if copied == nil {
+		return values, false
+	}
+	return copied, true
 }
 
 func (f form) entries(m map[string]any, depth int) (any, bool) {
