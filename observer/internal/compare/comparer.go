@@ -206,7 +206,7 @@ func (c *Comparer) ask(ctx context.Context, limit time.Duration, key corev1alpha
 	if !errors.Is(clusterconn.Classify(err), clusterconn.ErrUnreachable) {
 		return nil, clusterconn.Classify(err)
 	}
-	err = fmt.Errorf("%w: %w", clusterconn.ErrUnreachable, withoutRequest(err))
+	err = unreachable(err)
 	c.away.Store(&err)
 	return nil, err
 }

@@ -42,6 +42,16 @@ func explain(err error, key corev1alpha1.ObjectKey) error {
 	return clusterconn.Classify(err)
 }
 
+// unreachable gives the error of a request that got no answer its class, once: that of an
+// outage has it already.
+func unreachable(err error) error {
+	cause := withoutRequest(err)
+	if errors.Is(cause, clusterconn.ErrUnreachable) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", clusterconn.ErrUnreachable, cause)
+}
+
 // withoutRequest gives the cause of a request that got no answer, without the object that
 // it was about and the port that it came from: a cluster that is away is so for all of them,
 // and conditions that tell of it must not change with each try.
