@@ -67,9 +67,9 @@ func (p *plan) draft(ctx context.Context, limits Limits, run runner) (*draft, er
 		reads = lookup.Record(ctx, p.lookup)
 		job.Helm.Lookup = reads.Read
 	}
-	output, err := run(ctx, job)
+	output, err := p.run(ctx, job, run, reads)
 	if err != nil {
-		return nil, p.runError(err, reads)
+		return nil, err
 	}
 	d := &draft{inputs: p.inputs, reads: reads.Reads(), secrets: reads.Secrets()}
 	d.objects = append(items(output.CRDs, true), items(output.Objects, false)...)
@@ -95,6 +95,17 @@ func (p *plan) job(limits Limits) engine.Job {
 	}
 	job.Helm.Limits, job.Helm.Ratio = limits.templates(), limits.Ratio
 	return job
+}
+
+func (p *plan) run(ctx context.Context, j engine.Job, run runner, reads *lookup.Recorder) (*engine.Output, error) {
+	output, err := run(ctx, j)
+	if failed := p.content.failure(); failed != nil {
+		return nil, failed
+	}
+	if err != nil {
+		return nil, p.runError(err, reads)
+	}
+	return output, nil
 }
 
 // runError gives the error of a run that failed.

@@ -32,7 +32,9 @@ type Input struct {
 
 // Artifact is content at a revision.
 type Artifact struct {
-	// Root is the whole content, which never changes.
+	// Root is the whole content, which never changes. An error of it that has a method
+	// Temporary() bool and says true, as those of package syscall do, is the error of a render
+	// that met it, and not remembered.
 	Root fs.FS
 	// Path of the Release's content in Root, cleaned; "." is the root.
 	Path string

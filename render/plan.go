@@ -22,6 +22,8 @@ import (
 type plan struct {
 	// inputs is the digest of all that goes into the render.
 	inputs string
+	// content is the root of artifact.
+	content *content
 	// artifact and engine say what is rendered and how.
 	artifact Artifact
 	engine   corev1alpha1.RenderType
@@ -84,6 +86,20 @@ const inputsSchema = "render/1"
 
 // prepare reads what a render needs besides the content, and digests it all.
 func prepare(ctx context.Context, in Input) (*plan, error) {
+	read := &content{FS: in.Artifact.Root}
+	in.Artifact.Root = read
+	p, err := plans(ctx, in)
+	if failed := read.failure(); failed != nil {
+		return nil, failed
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.content = read
+	return p, nil
+}
+
+func plans(ctx context.Context, in Input) (*plan, error) {
 	spec := in.Release.Spec
 	render := spec.Render
 	if render == nil {

@@ -83,9 +83,9 @@ func explainValues(ctx context.Context, in Input, limits Limits, run runner) ([]
 	}
 	job := p.job(limits)
 	job.Explain = true
-	output, err := run(ctx, job)
+	output, err := p.run(ctx, job, run, nil)
 	if err != nil {
-		return nil, p.runError(err, nil)
+		return nil, err
 	}
 	e := explainer{layers: p.layers, defaults: output.Defaults}
 	e.explain(nil, output.Values)

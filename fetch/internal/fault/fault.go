@@ -57,6 +57,10 @@ func (e *Error) Error() string { return e.text }
 // Unwrap returns the kinds, never the error of a library.
 func (e *Error) Unwrap() []error { return e.kinds }
 
+// Temporary is what an error of a file system is asked whether another time there may be none:
+// content is what it is for good.
+func (e *Error) Temporary() bool { return !errors.Is(e, ErrContent) && !errors.Is(e, ErrLimit) }
+
 // New makes an error of a kind.
 func New(kind error, format string, args ...any) error {
 	return &Error{kinds: []error{kind}, text: fmt.Sprintf(format, args...)}

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"strings"
 	"testing"
@@ -75,4 +76,14 @@ func TestRewriteKeepsKinds(t *testing.T) {
 	g.Expect(errors.Is(err, ErrUnreachable)).To(BeTrue())
 	g.Expect(errors.Is(err, context.DeadlineExceeded)).To(BeTrue())
 	g.Expect(errors.Is(err, ErrNotFound)).To(BeFalse())
+}
+
+func TestTemporary(t *testing.T) {
+	g := NewWithT(t)
+	for _, kind := range kinds {
+		err := &fs.PathError{Op: "open", Path: "a", Err: New(kind, "why")}
+		var temporary interface{ Temporary() bool }
+		g.Expect(errors.As(err, &temporary)).To(BeTrue())
+		g.Expect(temporary.Temporary()).To(Equal(kind != ErrContent && kind != ErrLimit), "%v", kind)
+	}
 }

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"sync"
+)
+
+// content is the content of an artifact. It notes what fails to be read for the time being:
+// engines pass over what they cannot read, or make an error of the content of it, and neither
+// is what the content gives.
+type content struct {
+	fs.FS
+
+	mu     sync.Mutex
+	failed error
+}
+
+var (
+	_ fs.StatFS     = (*content)(nil)
+	_ fs.ReadDirFS  = (*content)(nil)
+	_ fs.ReadFileFS = (*content)(nil)
+)
+
+// passes tells the errors of files that may be gone another time.
+func passes(err error) bool {
+	var temporary interface{ Temporary() bool }
+	return errors.Is(err, context.Canceled) || errors.As(err, &temporary) && temporary.Temporary()
+}
+
+func (c *content) note(err error) error {
+	if err == nil || !passes(err) {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failed == nil {
+		c.failed = err
+	}
+	return err
+}
+
+// failure gives the first that failed, nil when all was read.
+func (c *content) failure() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failed
+}
+
+// Open opens a file.
+func (c *content) Open(name string) (fs.File, error) {
+	f, err := c.FS.Open(name)
+	return f, c.note(err)
+}
+
+// Stat describes a file.
+func (c *content) Stat(name string) (fs.FileInfo, error) {
+	info, err := fs.Stat(c.FS, name)
+	return info, c.note(err)
+}
+
+// ReadDir lists a directory.
+func (c *content) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := fs.ReadDir(c.FS, name)
+	return entries, c.note(err)
+}
+
+// ReadFile gives what a file holds.
+func (c *content) ReadFile(name string) ([]byte, error) {
+	text, err := fs.ReadFile(c.FS, name)
+	return text, c.note(err)
+}
