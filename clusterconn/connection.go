@@ -25,6 +25,7 @@ type Connection struct {
 	config    *rest.Config
 	dynamic   dynamic.Interface
 	metadata  metadata.Interface
+	rest      rest.Interface
 	discovery *discoveryCache
 	breaker   *breaker
 }
@@ -42,7 +43,11 @@ func newConnection(config *rest.Config, t *target) (*Connection, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the metadata client: %w", err)
 	}
-	return &Connection{config: config, dynamic: dynamicClient, metadata: metadataClient, discovery: t.discovery, breaker: t.breaker}, nil
+	restClient, err := rest.UnversionedRESTClientForConfigAndClient(dynamic.ConfigFor(config), client)
+	if err != nil {
+		return nil, fmt.Errorf("making the REST client: %w", err)
+	}
+	return &Connection{config: config, dynamic: dynamicClient, metadata: metadataClient, rest: restClient, discovery: t.discovery, breaker: t.breaker}, nil
 }
 
 // Config gives a configuration for further clients, the caller's to change. It holds no
@@ -54,6 +59,9 @@ func (c *Connection) Dynamic() dynamic.Interface { return c.dynamic }
 
 // Metadata gives the client for objects' metadata.
 func (c *Connection) Metadata() metadata.Interface { return c.metadata }
+
+// REST gives the client for requests to absolute paths, which gives answers as they came.
+func (c *Connection) REST() rest.Interface { return c.rest }
 
 // Server gives the URL of the cluster's API server. It holds no credentials.
 func (c *Connection) Server() string { return c.config.Host }

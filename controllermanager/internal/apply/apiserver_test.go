@@ -39,6 +39,7 @@ import (
 type apiServer struct {
 	dynamic  dynamic.Interface
 	metadata metadata.Interface
+	rest     rest.Interface
 
 	mu       sync.Mutex
 	kinds    map[schema.GroupVersionResource]served
@@ -97,20 +98,23 @@ func newAPIServer(t *testing.T) *apiServer {
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	config := &rest.Config{Host: server.URL, QPS: -1}
-	var errs [2]error
+	var errs [3]error
 	s.dynamic, errs[0] = dynamic.NewForConfig(config)
 	s.metadata, errs[1] = metadata.NewForConfig(config)
+	s.rest, errs[2] = rest.UnversionedRESTClientForConfigAndClient(dynamic.ConfigFor(config), http.DefaultClient)
 	if err := errors.Join(errs[:]...); err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// Dynamic, Metadata, Mapping and Invalidate make the server a Target.
+// Dynamic, Metadata, REST, Mapping and Invalidate make the server a Target.
 
 func (s *apiServer) Dynamic() dynamic.Interface { return s.dynamic }
 
 func (s *apiServer) Metadata() metadata.Interface { return s.metadata }
+
+func (s *apiServer) REST() rest.Interface { return s.rest }
 
 func (s *apiServer) Invalidate() { s.invalidated++ }
 
@@ -421,7 +425,13 @@ func (s *apiServer) delete(r request, gvr schema.GroupVersionResource, name stri
 	now := metav1.Now()
 	obj.SetDeletionTimestamp(&now)
 	s.store(r.path, r.live, obj)
-	return metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess}, nil
+	if left := s.objects[r.path]; left != nil {
+		return left.Object, nil
+	}
+	return metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess,
+		Details: &metav1.StatusDetails{Name: name, Group: gvr.Group, Kind: gvr.Resource, UID: r.live.GetUID()},
+	}, nil
 }
 
 func answer(w http.ResponseWriter, code int, body any) {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -31,6 +32,8 @@ const defaultConcurrency = 8
 type Target interface {
 	Dynamic() dynamic.Interface
 	Metadata() metadata.Interface
+	// REST is for requests to absolute paths.
+	REST() rest.Interface
 	// Mapping finds the resource of a kind; an empty version means the preferred one.
 	// meta.IsNoMatchError tells that the cluster does not serve the kind.
 	Mapping(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error)
@@ -214,17 +217,27 @@ func recovered(ctx context.Context, err *error) {
 	}
 }
 
-// resource gives the client for an object. A namespace is ignored for a cluster-scoped kind.
+// resource gives the client for an object.
 func (a *Applier) resource(ctx context.Context, key corev1alpha1.ObjectKey) (dynamic.ResourceInterface, error) {
-	mapping, err := a.target.Mapping(ctx, schema.GroupVersionKind{Group: key.Group, Version: key.Version, Kind: key.Kind})
+	mapping, err := a.mapping(ctx, key)
 	if err != nil {
 		return nil, err
 	}
+	return a.client(mapping, key.Namespace), nil
+}
+
+func (a *Applier) mapping(ctx context.Context, key corev1alpha1.ObjectKey) (*meta.RESTMapping, error) {
+	return a.target.Mapping(ctx, schema.GroupVersionKind{Group: key.Group, Version: key.Version, Kind: key.Kind})
+}
+
+// client gives the client for the objects of a resource in a namespace, which is ignored for a
+// cluster-scoped kind.
+func (a *Applier) client(mapping *meta.RESTMapping, namespace string) dynamic.ResourceInterface {
 	client := a.target.Dynamic().Resource(mapping.Resource)
 	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-		return client.Namespace(key.Namespace), nil
+		return client.Namespace(namespace)
 	}
-	return client, nil
+	return client
 }
 
 // served is resource for an object about to be applied. Its kind is served, or was when

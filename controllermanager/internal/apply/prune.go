@@ -63,8 +63,8 @@ func (r PruneResult) Done() bool { return r.Err == nil && (r.Gone || r.Kept) }
 // Where an object is kept, a namespace of this Release is kept too, for good: it gets the
 // annotation convoy.kumodo.io/prune: disabled.
 func (a *Applier) Prune(ctx context.Context, entries []corev1alpha1.InventoryEntry) []PruneResult {
-	return a.remove(ctx, entries, func(ctx context.Context, e corev1alpha1.InventoryEntry) (PruneResult, error) {
-		result, err := a.removeRead(ctx, e, a.prune)
+	return a.remove(ctx, entries, func(ctx context.Context, e corev1alpha1.InventoryEntry, seen *unstructured.Unstructured) (PruneResult, error) {
+		result, err := a.removeRead(ctx, e, seen, a.prune)
 		// An heir next door keeps the namespace by itself, as long as it has the object.
 		if err == nil && result.Kept && result.Heir.Namespace != a.options.Release.Namespace {
 			err = a.protectNamespace(ctx, e.Namespace)
@@ -76,8 +76,8 @@ func (a *Applier) Prune(ctx context.Context, entries []corev1alpha1.InventoryEnt
 // Orphan takes this Release's marks off the objects of entries and leaves them in the
 // cluster. The results are Kept, or Gone for what did not exist.
 func (a *Applier) Orphan(ctx context.Context, entries []corev1alpha1.InventoryEntry) []PruneResult {
-	return a.remove(ctx, entries, func(ctx context.Context, e corev1alpha1.InventoryEntry) (PruneResult, error) {
-		return a.removeRead(ctx, e, func(ctx context.Context, client dynamic.ResourceInterface, _ corev1alpha1.InventoryEntry, live *unstructured.Unstructured) (PruneResult, error) {
+	return a.remove(ctx, entries, func(ctx context.Context, e corev1alpha1.InventoryEntry, seen *unstructured.Unstructured) (PruneResult, error) {
+		return a.removeRead(ctx, e, seen, func(ctx context.Context, client dynamic.ResourceInterface, _ corev1alpha1.InventoryEntry, live *unstructured.Unstructured) (PruneResult, error) {
 			return a.keep(ctx, client, live, "left in the cluster")
 		})
 	})
@@ -87,22 +87,28 @@ func (a *Applier) Orphan(ctx context.Context, entries []corev1alpha1.InventoryEn
 // makes it be asked again with the object as it is then.
 type decider func(ctx context.Context, client dynamic.ResourceInterface, e corev1alpha1.InventoryEntry, live *unstructured.Unstructured) (PruneResult, error)
 
-func (a *Applier) remove(ctx context.Context, entries []corev1alpha1.InventoryEntry, do func(context.Context, corev1alpha1.InventoryEntry) (PruneResult, error)) []PruneResult {
+// remover removes the object of an entry; seen is the object as it was a moment ago, nil when
+// that is not known.
+type remover func(ctx context.Context, e corev1alpha1.InventoryEntry, seen *unstructured.Unstructured) (PruneResult, error)
+
+func (a *Applier) remove(ctx context.Context, entries []corev1alpha1.InventoryEntry, do remover) []PruneResult {
 	a.beginRemoval(entries)
+	seen := a.survey(ctx, entries)
 	results := make([]PruneResult, len(entries))
 	a.each(len(entries), func(i int) {
-		results[i] = a.removeOne(ctx, entries[i], do)
+		e := entries[i]
+		results[i] = a.removeOne(ctx, e, func(ctx context.Context) (PruneResult, error) { return do(ctx, e, seen[inventory.Key(e)]) })
 	})
 	return results
 }
 
-func (a *Applier) removeOne(ctx context.Context, e corev1alpha1.InventoryEntry, do func(context.Context, corev1alpha1.InventoryEntry) (PruneResult, error)) (result PruneResult) {
+func (a *Applier) removeOne(ctx context.Context, e corev1alpha1.InventoryEntry, do func(context.Context) (PruneResult, error)) (result PruneResult) {
 	result.Entry = e
 	defer recovered(ctx, &result.Err)
 	if result.Err = ctx.Err(); result.Err != nil {
 		return result
 	}
-	result, err := do(ctx, e)
+	result, err := do(ctx)
 	result.Entry = e
 	if err != nil {
 		result.Err = a.explain(err, e.ObjectKey)
@@ -114,17 +120,21 @@ func (a *Applier) removeOne(ctx context.Context, e corev1alpha1.InventoryEntry, 
 	return result
 }
 
-// removeRead reads the object and hands it on, again when it changed meanwhile.
-func (a *Applier) removeRead(ctx context.Context, e corev1alpha1.InventoryEntry, decide decider) (PruneResult, error) {
-	client, err := a.servedResource(ctx, e.ObjectKey)
+// removeRead hands the object on as it was seen, or is read; again when it changed meanwhile.
+func (a *Applier) removeRead(ctx context.Context, e corev1alpha1.InventoryEntry, seen *unstructured.Unstructured, decide decider) (PruneResult, error) {
+	mapping, err := a.servedMapping(ctx, e.ObjectKey)
 	if meta.IsNoMatchError(err) {
 		return PruneResult{Gone: true, Message: "the target cluster does not serve its kind any more"}, nil
 	}
 	if err != nil {
 		return PruneResult{}, err
 	}
+	client := a.client(mapping, e.Namespace)
 	for range maxReads {
-		live, err := client.Get(ctx, e.Name, metav1.GetOptions{})
+		live := seen
+		if seen = nil; live == nil {
+			live, err = client.Get(ctx, e.Name, metav1.GetOptions{})
+		}
 		if absent(err) {
 			return PruneResult{Gone: true}, nil
 		}
@@ -139,15 +149,15 @@ func (a *Applier) removeRead(ctx context.Context, e corev1alpha1.InventoryEntry,
 	return PruneResult{Message: "changed whenever it was about to be removed; it is tried again"}, nil
 }
 
-// servedResource gives the client for an object in the version of its entry, or in
-// another one that is served.
-func (a *Applier) servedResource(ctx context.Context, key corev1alpha1.ObjectKey) (dynamic.ResourceInterface, error) {
-	client, err := a.resource(ctx, key)
+// servedMapping finds the resource of an object in the version of its entry, or in another one
+// that is served.
+func (a *Applier) servedMapping(ctx context.Context, key corev1alpha1.ObjectKey) (*meta.RESTMapping, error) {
+	mapping, err := a.mapping(ctx, key)
 	if meta.IsNoMatchError(err) {
 		key.Version = ""
-		return a.resource(ctx, key)
+		return a.mapping(ctx, key)
 	}
-	return client, err
+	return mapping, err
 }
 
 func (a *Applier) removeLive(ctx context.Context, client dynamic.ResourceInterface, e corev1alpha1.InventoryEntry, live *unstructured.Unstructured, decide decider) (PruneResult, error) {
@@ -213,9 +223,9 @@ func (a *Applier) prune(ctx context.Context, client dynamic.ResourceInterface, e
 	if result, held, err := a.heldBack(ctx, client, live); held || err != nil {
 		return result, err
 	}
-	err := client.Delete(ctx, e.Name, deleteOptions(live, propagation(live)))
-	if err != nil && !absent(err) {
-		return PruneResult{}, err
+	gone, err := a.delete(ctx, e.ObjectKey, live)
+	if gone || err != nil {
+		return PruneResult{Gone: gone}, err
 	}
 	return confirm(ctx, client, live)
 }

@@ -4,7 +4,10 @@ package apply
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -27,7 +30,7 @@ func annotate(key, value string) func(*unstructured.Unstructured) {
 
 // TestPrune prunes a ConfigMap that was applied, after something happened to it.
 func TestPrune(t *testing.T) {
-	deletion := lines("get "+settingsPath, "delete "+settingsPath, "get "+settingsPath)
+	deletion := lines("get "+settingsPath, "delete "+settingsPath)
 	tests := []struct {
 		name     string
 		between  func(t *testing.T, s *apiServer, e *corev1alpha1.InventoryEntry)
@@ -68,7 +71,7 @@ func TestPrune(t *testing.T) {
 		}, false, true, "convoy.kumodo.io/prune: disabled", lines("get "+settingsPath, "merge "+settingsPath)},
 		{"a finalizer holds it", func(_ *testing.T, s *apiServer, _ *corev1alpha1.InventoryEntry) {
 			s.change(settingsPath, func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"ex.test/a", "ex.test/b"}) })
-		}, false, false, "is being deleted, waits for finalizers [ex.test/a ex.test/b]", deletion},
+		}, false, false, "is being deleted, waits for finalizers [ex.test/a ex.test/b]", lines(deletion, "get "+settingsPath)},
 		{"it is being deleted already", func(_ *testing.T, s *apiServer, _ *corev1alpha1.InventoryEntry) {
 			s.change(settingsPath, func(o *unstructured.Unstructured) {
 				now := metav1.Now()
@@ -125,6 +128,83 @@ func TestPruneLooksAgain(t *testing.T) {
 
 	g.Expect(result.Kept).To(BeTrue())
 	g.Expect(s.get(settingsPath)).NotTo(BeNil())
+}
+
+// TestPruneOfMany lists instead of reading one by one.
+func TestPruneOfMany(t *testing.T) {
+	const dir = "api/v1/namespaces/shop/configmaps"
+	many := make([]render.Object, listFrom)
+	for i := range many {
+		many[i] = rendered(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: c%d, namespace: shop}, data: {k: v}}", i))
+	}
+	deletions := func(except ...int) []string {
+		var requests []string
+		for i := range many {
+			if !slices.Contains(except, i) {
+				requests = append(requests, fmt.Sprintf("delete %s/c%d", dir, i))
+			}
+		}
+		return requests
+	}
+	const first = dir + "/c0"
+	reads := deletions()
+	for i := range reads {
+		reads[i] = strings.Replace(reads[i], "delete", "get", 1)
+	}
+	for _, test := range []struct {
+		name     string
+		between  func(s *apiServer)
+		want     PruneResult
+		requests []string
+	}{
+		{"nothing happened", func(*apiServer) {}, PruneResult{Gone: true}, append(deletions(), "list "+dir)},
+		{"one is gone", func(s *apiServer) { s.drop(first) }, PruneResult{Gone: true}, append(deletions(0), "get "+first, "list "+dir)},
+		{"one has lost its label", func(s *apiServer) { s.change(first, func(o *unstructured.Unstructured) { o.SetLabels(nil) }) },
+			PruneResult{Gone: true}, append(deletions(), "get "+first, "list "+dir)},
+		{"one is protected", func(s *apiServer) { s.change(first, annotate(corev1alpha1.AnnotationPrune, "disabled")) },
+			PruneResult{Kept: true, Message: "kept, as its annotation convoy.kumodo.io/prune: disabled says"}, append(deletions(0), "list "+dir, "merge "+first)},
+		{"one is another object by now", func(s *apiServer) {
+			restored := s.get(first).DeepCopy()
+			s.drop(first)
+			s.put(first, "backup", restored)
+		}, PruneResult{Kept: true, Message: "was replaced by another object of its name, which stays"}, append(deletions(0), "list "+dir, "merge "+first)},
+		{"one is protected in the meantime", func(s *apiServer) {
+			s.before = func(r request) {
+				if r.verb == "list" {
+					s.before = func(request) {
+						s.before = nil
+						s.change(first, annotate(corev1alpha1.AnnotationPrune, "disabled"))
+					}
+				}
+			}
+		}, PruneResult{Kept: true, Message: "kept, as its annotation convoy.kumodo.io/prune: disabled says"},
+			append(deletions(), "get "+first, "list "+dir, "merge "+first)},
+		{"there is no right to list", func(s *apiServer) {
+			s.refuse = func(r request) *metav1.Status {
+				if r.verb == "list" {
+					return statusf(http.StatusForbidden, metav1.StatusReasonForbidden, "no lists")
+				}
+				return nil
+			}
+		}, PruneResult{Gone: true}, append(append(deletions(), reads...), "list "+dir)},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := newAPIServer(t)
+			entries := applied(t, s, many...)
+			test.between(s)
+
+			a := New(s, Options{Installation: installation, Release: release(), Inventory: entries, Concurrency: 1})
+			results := a.Prune(t.Context(), entries)
+
+			test.want.Entry = entries[0]
+			g.Expect(results[0]).To(Equal(test.want))
+			for i, r := range results[1:] {
+				g.Expect(r).To(Equal(PruneResult{Entry: entries[i+1], Gone: true}))
+			}
+			g.Expect(s.asked()).To(ConsistOf(test.requests))
+		})
+	}
 }
 
 func TestPruneFails(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/controllermanager/internal/apply"
@@ -71,6 +72,7 @@ func (t *target) ConnectRelease(context.Context, *corev1alpha1.Cluster, *corev1a
 
 func (t *target) Dynamic() dynamic.Interface   { return t.dynamic }
 func (t *target) Metadata() metadata.Interface { panic("only the applier lists metadata") }
+func (t *target) REST() rest.Interface         { panic("only the applier deletes") }
 func (t *target) Invalidate()                  {}
 
 func (t *target) Mapping(_ context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
