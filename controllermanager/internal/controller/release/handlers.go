@@ -5,6 +5,7 @@ package release
 import (
 	"cmp"
 	"errors"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -29,6 +30,7 @@ func (c *Controller) addHandlers() error {
 	}
 	add(c.config.Releases, c.onRelease(c))
 	add(c.config.Releases, c.onProgress(c))
+	add(c.config.Releases, c.onDependency(c))
 	add(c.config.Inventories, c.onInventory(c))
 	add(c.config.Releases, c.onAwaitedRelease(c))
 	add(c.config.Inventories, c.onAwaitedInventory(c))
@@ -76,6 +78,12 @@ func (c *Controller) onProgress(queue enqueuer) cache.ResourceEventHandler {
 	})
 }
 
+// onDependency enqueues those whose expressions are about a Release: whatever changes of it may
+// make them true.
+func (c *Controller) onDependency(queue enqueuer) cache.ResourceEventHandler {
+	return base.Handler(queue, base.Events[*corev1alpha1.Release, types.NamespacedName]{Keys: c.asking})
+}
+
 func progressChanged(old, release *corev1alpha1.Release) bool {
 	return conditionChanged(old.Status.Conditions, release.Status.Conditions, corev1alpha1.ConditionApplied) ||
 		conditionChanged(old.Status.Conditions, release.Status.Conditions, corev1alpha1.ConditionHealthy) ||
@@ -111,6 +119,19 @@ func (c *Controller) waiting(release *corev1alpha1.Release) []types.NamespacedNa
 	}
 	for _, other := range c.indexed(indexDependency, release.Namespace+"/"+release.Name) {
 		keys = append(keys, nameOf(other))
+	}
+	return keys
+}
+
+// asking gives the Releases with a readyExpr about this one.
+func (c *Controller) asking(release *corev1alpha1.Release) []types.NamespacedName {
+	var keys []types.NamespacedName
+	for _, other := range c.indexed(indexDependency, release.Namespace+"/"+release.Name) {
+		if slices.ContainsFunc(other.Spec.DependsOn, func(d corev1alpha1.Dependency) bool {
+			return d.Name == release.Name && d.ReadyExpr != ""
+		}) {
+			keys = append(keys, nameOf(other))
+		}
 	}
 	return keys
 }

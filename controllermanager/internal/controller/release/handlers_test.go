@@ -141,6 +141,21 @@ func TestReleaseHandlers(t *testing.T) {
 	w.Expect(queue).To(Equal(enqueued{"app": base.PriorityResync}))
 }
 
+func TestAnythingOfADependencyMayMakeAnExpressionTrue(t *testing.T) {
+	w := newWorld(t, newRelease())
+	w.create(other("asking", dependsOn("app", "'go' in release.metadata.labels")))
+	w.create(other("depending", dependsOn("app", "")))
+	old := w.release()
+	changed := old.DeepCopy()
+	changed.ResourceVersion = "100"
+	changed.Labels = map[string]string{"go": ""}
+	queue := enqueued{}
+	w.onDependency(queue).OnUpdate(old, changed)
+	w.onProgress(queue).OnUpdate(old, changed)
+	w.onRelease(queue).OnUpdate(old, changed)
+	w.Expect(queue).To(Equal(enqueued{"asking": base.PriorityChange}))
+}
+
 func TestInventoryHandler(t *testing.T) {
 	w := newWorld(t, newRelease())
 	queue := enqueued{}
