@@ -18,43 +18,39 @@ type Assessor struct {
 // sets go in the order given, and rules in the order of their set. A nil set is empty.
 // Without sets it judges as Assess does.
 func NewAssessor(sets ...*RuleSet) *Assessor {
-	return &Assessor{sets: sets}
+	return &Assessor{sets: slices.DeleteFunc(slices.Clone(sets), func(set *RuleSet) bool { return set == nil })}
 }
 
 // Assess judges an object; nil is missing. An expression that fails makes the object
 // unknown, with the error as message. The object is not changed.
 func (a *Assessor) Assess(obj *unstructured.Unstructured) Result {
+	return a.AssessIn(obj, Surroundings{})
+}
+
+// AssessIn judges an object as Assess does, with what is known beside it.
+func (a *Assessor) AssessIn(obj *unstructured.Unstructured, around Surroundings) Result {
 	if result, decided := absent(obj); decided {
 		return result
 	}
+	gvk := obj.GroupVersionKind()
 	for _, set := range a.sets {
-		if set == nil {
-			continue
-		}
-		for i := range set.rules {
-			if set.rules[i].matches(obj) {
-				return set.rules[i].assess(obj)
+		rules := set.rules[gvk.GroupKind()]
+		for i := range rules {
+			if rules[i].matches(gvk.Version, obj) {
+				return rules[i].assess(obj)
 			}
 		}
 	}
-	return assessPresent(obj)
+	return assessPresent(obj, around)
 }
 
 // Existing gives the judgement that every object of a kind gets by existing, unless it is
 // being deleted, whatever is in it: no need to read one. ok is false for other kinds.
 func (a *Assessor) Existing(gk schema.GroupKind) (_ Result, ok bool) {
-	if !exists(gk) || gk == validatingAdmissionPolicy {
+	if !exists(gk) || slices.ContainsFunc(a.sets, func(set *RuleSet) bool { return len(set.rules[gk]) > 0 }) {
 		return Result{}, false
-	}
-	for _, set := range a.sets {
-		if set != nil && slices.ContainsFunc(set.rules, func(r rule) bool { return r.kind == gk }) {
-			return Result{}, false
-		}
 	}
 	result := existing(nil)
 	result.Rule = builtinRule(gk)
 	return result, true
 }
-
-// validatingAdmissionPolicy is a kind whose status tells of the generation it was checked at.
-var validatingAdmissionPolicy = schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"}

@@ -5,46 +5,75 @@ package health
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	extv1alpha1 "kumodo.io/convoy/api/extensions/v1alpha1"
+	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
 )
+
+// assessing judges an object that is there.
+type assessing func(*unstructured.Unstructured, Surroundings) Result
+
+// alone is for kinds of which the object tells all.
+func alone(assess func(*unstructured.Unstructured) Result) assessing {
+	return func(obj *unstructured.Unstructured, _ Surroundings) Result { return assess(obj) }
+}
 
 // builtin gives what is known of a kind, nil when nothing is. Versions of one kind are
 // told apart by their fields, where it matters.
-func builtin(gk schema.GroupKind) func(*unstructured.Unstructured) Result {
+func builtin(gk schema.GroupKind) assessing {
 	if exists(gk) {
-		return existing
+		return alone(existing)
 	}
-	switch gk.Group {
-	case "":
-		return builtinCore(gk.Kind)
-	case "apps":
-		return builtinApps(gk.Kind)
-	case "batch":
-		return builtinBatch(gk.Kind)
-	case "networking.k8s.io":
-		if gk.Kind == "Ingress" {
-			return ingress
-		}
-	case "apiextensions.k8s.io":
-		if gk.Kind == "CustomResourceDefinition" {
-			return customResourceDefinition
-		}
-	case "apiregistration.k8s.io":
-		if gk.Kind == "APIService" {
-			return apiService
-		}
-	case "autoscaling":
-		if gk.Kind == "HorizontalPodAutoscaler" {
-			return horizontalPodAutoscaler
-		}
-	case "policy":
-		if gk.Kind == "PodDisruptionBudget" {
-			return podDisruptionBudget
-		}
+	if gk == (schema.GroupKind{Kind: "PersistentVolumeClaim"}) {
+		return persistentVolumeClaim
+	}
+	if assess := judged(gk); assess != nil {
+		return alone(assess)
 	}
 	return nil
 }
 
-func builtinCore(kind string) func(*unstructured.Unstructured) Result {
+// judged gives what looks into the objects of a kind.
+func judged(gk schema.GroupKind) func(*unstructured.Unstructured) Result {
+	switch gk.Group {
+	case "":
+		return judgedCore(gk.Kind)
+	case "apps":
+		return judgedApps(gk.Kind)
+	case "batch":
+		return judgedBatch(gk.Kind)
+	case corev1alpha1.GroupName, sourcev1alpha1.GroupName, extv1alpha1.GroupName:
+		return judgedConvoy(gk.Kind)
+	}
+	switch gk.String() {
+	case "Ingress.networking.k8s.io":
+		return ingress
+	case "CustomResourceDefinition.apiextensions.k8s.io":
+		return customResourceDefinition
+	case "APIService.apiregistration.k8s.io":
+		return apiService
+	case "HorizontalPodAutoscaler.autoscaling":
+		return horizontalPodAutoscaler
+	case "PodDisruptionBudget.policy":
+		return podDisruptionBudget
+	case "ValidatingAdmissionPolicy.admissionregistration.k8s.io":
+		return validatingAdmissionPolicy
+	case "FlowSchema.flowcontrol.apiserver.k8s.io":
+		return flowSchema
+	case "CertificateSigningRequest.certificates.k8s.io", "PodCertificateRequest.certificates.k8s.io":
+		return certificateRequest
+	case "ResourceClaim.resource.k8s.io":
+		return resourceClaim
+	case "VolumeAttachment.storage.k8s.io":
+		return volumeAttachment
+	case "StorageVersionMigration.storagemigration.k8s.io":
+		return storageVersionMigration
+	}
+	return nil
+}
+
+func judgedCore(kind string) func(*unstructured.Unstructured) Result {
 	switch kind {
 	case "Pod":
 		return pod
@@ -52,17 +81,19 @@ func builtinCore(kind string) func(*unstructured.Unstructured) Result {
 		return replicaSet
 	case "Service":
 		return service
-	case "PersistentVolumeClaim":
-		return persistentVolumeClaim
 	case "PersistentVolume":
 		return persistentVolume
 	case "Namespace":
 		return namespace
+	case "Node":
+		return node
+	case "ResourceQuota":
+		return resourceQuota
 	}
 	return nil
 }
 
-func builtinApps(kind string) func(*unstructured.Unstructured) Result {
+func judgedApps(kind string) func(*unstructured.Unstructured) Result {
 	switch kind {
 	case "Deployment":
 		return deployment
@@ -76,7 +107,7 @@ func builtinApps(kind string) func(*unstructured.Unstructured) Result {
 	return nil
 }
 
-func builtinBatch(kind string) func(*unstructured.Unstructured) Result {
+func judgedBatch(kind string) func(*unstructured.Unstructured) Result {
 	switch kind {
 	case "Job":
 		return job
@@ -92,18 +123,26 @@ func exists(gk schema.GroupKind) bool {
 	switch gk.Group {
 	case "":
 		switch gk.Kind {
-		case "ConfigMap", "Secret", "ServiceAccount", "Endpoints", "LimitRange", "ResourceQuota", "PodTemplate", "Event":
+		case "ConfigMap", "Secret", "ServiceAccount", "Endpoints", "LimitRange", "PodTemplate", "Event":
 			return true
 		}
 	case "apps":
 		return gk.Kind == "ControllerRevision"
-	case "rbac.authorization.k8s.io", "admissionregistration.k8s.io", "scheduling.k8s.io",
-		"node.k8s.io", "discovery.k8s.io", "coordination.k8s.io":
+	case "rbac.authorization.k8s.io", "scheduling.k8s.io", "node.k8s.io", "discovery.k8s.io", "coordination.k8s.io",
+		"events.k8s.io":
 		return true
+	case "admissionregistration.k8s.io":
+		return gk.Kind != "ValidatingAdmissionPolicy"
+	case "certificates.k8s.io":
+		return gk.Kind == "ClusterTrustBundle"
+	case "flowcontrol.apiserver.k8s.io":
+		return gk.Kind == "PriorityLevelConfiguration"
+	case "resource.k8s.io":
+		return gk.Kind != "ResourceClaim"
 	case "storage.k8s.io":
-		return gk.Kind == "StorageClass" || gk.Kind == "CSIDriver"
+		return gk.Kind != "VolumeAttachment"
 	case "networking.k8s.io":
-		return gk.Kind == "NetworkPolicy" || gk.Kind == "IngressClass"
+		return gk.Kind == "NetworkPolicy" || gk.Kind == "IngressClass" || gk.Kind == "IPAddress"
 	}
 	return false
 }

@@ -64,9 +64,25 @@ func compileExpression(expression string, want *cel.Type) (cel.Program, error) {
 	return env.Program(ast, cel.EvalOptions(cel.OptOptimize), cel.CostLimit(costLimit))
 }
 
-// evaluate runs a program and gives its value, which must be a T.
-func evaluate[T bool | string](program cel.Program, variables map[string]any) (T, error) {
+// expression is one that compiled. What runs it is made when it is first needed, and kept:
+// most rules of a large collection are for kinds that a cluster has no object of.
+type expression func() (cel.Program, error)
+
+// checkedExpression compiles an expression that must be able to give a value of the type.
+func checkedExpression(text string, want *cel.Type) (expression, error) {
+	if _, err := compileExpression(text, want); err != nil {
+		return nil, err
+	}
+	return sync.OnceValues(func() (cel.Program, error) { return compileExpression(text, want) }), nil
+}
+
+// evaluate runs an expression and gives its value, which must be a T.
+func evaluate[T bool | string](expression expression, variables map[string]any) (T, error) {
 	var none T
+	program, err := expression()
+	if err != nil {
+		return none, err
+	}
 	out, _, err := program.Eval(variables)
 	if err != nil {
 		return none, err

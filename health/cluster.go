@@ -3,6 +3,8 @@
 package health
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -43,4 +45,57 @@ func apiService(obj *unstructured.Unstructured) Result {
 		return healthy("")
 	}
 	return progressing("not available yet%s", detail(c.why()))
+}
+
+// node is healthy when it is ready and takes pods. One that does not report is unknown, as
+// its pods are.
+func node(obj *unstructured.Unstructured) Result {
+	c := find(obj, "Ready")
+	switch {
+	case c.isTrue() && flag(obj, "spec", "unschedulable"):
+		return suspended("cordoned")
+	case c.isTrue():
+		return healthy("")
+	case c.Status == "Unknown":
+		return unknown("does not report%s", detail(c.why()))
+	case c.present():
+		return progressing("not ready%s", detail(c.why()))
+	}
+	return progressing("has not reported yet")
+}
+
+// certificateRequest judges requests for certificates, of people and of pods: they end with
+// a certificate, denied, or failed.
+func certificateRequest(obj *unstructured.Unstructured) Result {
+	for _, conditionType := range []string{"Denied", "Failed"} {
+		if c := find(obj, conditionType); c.isTrue() {
+			return degraded("%s%s", strings.ToLower(conditionType), detail(c.why()))
+		}
+	}
+	switch {
+	case text(obj, "status", "certificate") != "" || text(obj, "status", "certificateChain") != "":
+		return healthy("")
+	case find(obj, "Approved").isTrue():
+		return progressing("approved, not signed yet")
+	}
+	return progressing("waits for approval")
+}
+
+// resourceClaim is healthy in any case: devices are allocated to it when a pod uses it.
+func resourceClaim(obj *unstructured.Unstructured) Result {
+	if _, allocated, _ := unstructured.NestedFieldNoCopy(obj.Object, "status", "allocation"); allocated {
+		return healthy("")
+	}
+	return healthy("waits for first consumer")
+}
+
+// storageVersionMigration is healthy at its end.
+func storageVersionMigration(obj *unstructured.Unstructured) Result {
+	if c := find(obj, "Failed"); c.isTrue() {
+		return degraded("failed%s", detail(c.why()))
+	}
+	if find(obj, "Succeeded").isTrue() {
+		return healthy("completed")
+	}
+	return progressing("not completed yet%s", detail(find(obj, "Running").why()))
 }

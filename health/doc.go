@@ -18,11 +18,12 @@
 // when it is complete, and that update strategies which wait for a person (OnDelete, a
 // partition) do not keep an object progressing.
 //
-// What cannot be known from one object alone:
+// What cannot be known from one object alone is in Surroundings, for a reader that can know
+// it. Otherwise:
 //
 //   - A PersistentVolumeClaim that is Pending may wait for its first consumer, which is
 //     well, or for a provisioner that never comes, which is not; only its StorageClass
-//     tells. Every such claim is progressing here.
+//     tells. Every such claim is progressing.
 //   - Whether a custom resource without status has a controller that will write one is
-//     told by its definition. Such an object is healthy here.
+//     told by its definition. Such an object is healthy.
 package health

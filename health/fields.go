@@ -65,7 +65,9 @@ func items(obj *unstructured.Unstructured, path ...string) []*unstructured.Unstr
 // condition is an entry of status.conditions. A condition that is absent has no status.
 type condition struct {
 	Type, Status, Reason, Message string
-	observedGeneration            int64
+	// severity is in conditions of Cluster API and of what follows it: Error, Warning, Info.
+	severity           string
+	observedGeneration int64
 }
 
 // find gives the condition of a type.
@@ -77,6 +79,7 @@ func find(obj *unstructured.Unstructured, conditionType string) condition {
 				Status:             text(item, "status"),
 				Reason:             text(item, "reason"),
 				Message:            text(item, "message"),
+				severity:           text(item, "severity"),
 				observedGeneration: number(item, obj.GetGeneration(), "observedGeneration"),
 			}
 		}
@@ -89,6 +92,11 @@ func (c condition) isTrue() bool   { return c.Status == "True" }
 func (c condition) isFalse() bool  { return c.Status == "False" }
 func (c condition) why() string    { return reasoned(c.Reason, c.Message) }
 func (c condition) String() string { return c.Type + " is " + c.Status + detail(c.why()) }
+
+// isBehind says that the condition speaks of an older generation of the object.
+func (c condition) isBehind(obj *unstructured.Unstructured) bool {
+	return c.observedGeneration < obj.GetGeneration()
+}
 
 // reasoned joins a reason and a message, either of which may be empty. A message that says
 // the reason itself says it once.

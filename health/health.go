@@ -35,7 +35,7 @@ func Assess(obj *unstructured.Unstructured) Result {
 	if result, decided := absent(obj); decided {
 		return result
 	}
-	return assessPresent(obj)
+	return assessPresent(obj, Surroundings{})
 }
 
 // Worst gives the status that a group of objects has: that of its worst member, from
@@ -86,20 +86,21 @@ func absent(obj *unstructured.Unstructured) (Result, bool) {
 	return result, true
 }
 
-func assessPresent(obj *unstructured.Unstructured) Result {
+func assessPresent(obj *unstructured.Unstructured, around Surroundings) Result {
 	if result, waits := unseen(obj); waits {
 		return result
 	}
 	gk := obj.GroupVersionKind().GroupKind()
-	if assess := builtin(gk); assess != nil {
-		result := assess(obj)
-		if result.Rule == "" {
-			result.Rule = builtinRule(gk)
-		}
+	assess := builtin(gk)
+	if assess == nil {
+		result := generic(obj, around.ReportsConditions)
+		result.Rule = ruleConditions
 		return result
 	}
-	result := generic(obj)
-	result.Rule = ruleConditions
+	result := assess(obj, around)
+	if result.Rule == "" {
+		result.Rule = builtinRule(gk)
+	}
 	return result
 }
 

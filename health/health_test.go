@@ -94,6 +94,10 @@ func TestAssessWrongTypes(t *testing.T) {
 		"v1 Pod", "v1 Service", "v1 PersistentVolumeClaim", "v1 Namespace", "apps/v1 Deployment", "apps/v1 StatefulSet",
 		"apps/v1 DaemonSet", "apps/v1 ReplicaSet", "batch/v1 Job", "networking.k8s.io/v1 Ingress",
 		"autoscaling/v2 HorizontalPodAutoscaler", "policy/v1 PodDisruptionBudget", "example.com/v1 Widget",
+		"v1 Node", "v1 ResourceQuota", "v1 PersistentVolume", "batch/v1 CronJob", "storage.k8s.io/v1 VolumeAttachment",
+		"certificates.k8s.io/v1 CertificateSigningRequest", "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy",
+		"flowcontrol.apiserver.k8s.io/v1 FlowSchema", "resource.k8s.io/v1 ResourceClaim",
+		"storagemigration.k8s.io/v1beta1 StorageVersionMigration", "core.convoy.kumodo.io/v1alpha1 Release",
 	}
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
@@ -152,5 +156,25 @@ func TestReasoned(t *testing.T) {
 		{"Job", "Jobs wait", "Job: Jobs wait"},
 	} {
 		NewWithT(t).Expect(reasoned(test.reason, test.message)).To(Equal(test.want))
+	}
+}
+
+// The page names every kind that testdata has a built-in judgement of.
+func TestDocsNameBuiltinKinds(t *testing.T) {
+	g := NewWithT(t)
+	page, err := os.ReadFile("../docs/health.md")
+	g.Expect(err).NotTo(HaveOccurred())
+	files, err := filepath.Glob("testdata/*.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, file := range files {
+		for _, test := range readAssessments(t, file) {
+			parts := strings.Split(test.Want.Rule, "/")
+			if parts[0] != "builtin" {
+				continue
+			}
+			named := strings.Contains(string(page), parts[2]) || strings.Contains(string(page), "`"+parts[1]+"`") ||
+				strings.HasSuffix(parts[1], ".convoy.kumodo.io") || parts[1] == "rbac.authorization.k8s.io"
+			g.Expect(named).To(BeTrue(), "docs/health.md does not name %s", test.Want.Rule)
+		}
 	}
 }

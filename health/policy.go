@@ -3,6 +3,8 @@
 package health
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -49,6 +51,37 @@ func podDisruptionBudget(obj *unstructured.Unstructured) Result {
 	want, current := number(obj, 0, "status", "desiredHealthy"), number(obj, 0, "status", "currentHealthy")
 	if current < want {
 		return progressing("%d of %d pods are healthy", current, want)
+	}
+	return healthy("")
+}
+
+// resourceQuota is healthy when what it limits has been counted. Before, the API server
+// refuses what it would limit.
+func resourceQuota(obj *unstructured.Unstructured) Result {
+	hard, _, _ := unstructured.NestedMap(obj.Object, "spec", "hard")
+	counted, _, _ := unstructured.NestedMap(obj.Object, "status", "hard")
+	for _, resource := range slices.Sorted(maps.Keys(hard)) {
+		if _, ok := counted[resource]; !ok {
+			return progressing("%s is not counted yet", resource)
+		}
+	}
+	return healthy("")
+}
+
+// validatingAdmissionPolicy is healthy when its expressions were checked. What is wrong
+// with their types does not keep the policy from working.
+func validatingAdmissionPolicy(obj *unstructured.Unstructured) Result {
+	warnings := items(obj, "status", "typeChecking", "expressionWarnings")
+	if len(warnings) == 0 {
+		return healthy("")
+	}
+	return healthy("%d of its expressions are doubtful: %s: %s", len(warnings), text(warnings[0], "fieldRef"), text(warnings[0], "warning"))
+}
+
+// flowSchema is healthy unless the priority level is missing that it refers to.
+func flowSchema(obj *unstructured.Unstructured) Result {
+	if c := find(obj, "Dangling"); c.isTrue() {
+		return progressing("%s", c)
 	}
 	return healthy("")
 }

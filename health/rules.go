@@ -19,24 +19,24 @@ import (
 
 // RuleSet is a compiled set of rules. It is immutable and safe for concurrent use.
 type RuleSet struct {
-	rules []rule
+	// rules for each kind, in the order in which they are tried.
+	rules map[schema.GroupKind][]rule
 }
 
 // rule decides for the objects that it matches.
 type rule struct {
 	name     string // <origin>/<name>
-	kind     schema.GroupKind
 	version  string
 	selector labels.Selector
 	verdicts []verdict // in the order in which they are tried
-	message  cel.Program
+	message  expression
 	broken   error
 }
 
 // verdict is the expression that gives an object a status.
 type verdict struct {
 	status     corev1alpha1.HealthStatus
-	expression cel.Program
+	expression expression
 }
 
 // Compile compiles rules. The origin, "<kind>/<name>" of the object that holds the rules,
@@ -45,11 +45,12 @@ type verdict struct {
 // a label selector that is not one are field errors. The set can be used nevertheless: an
 // object that a faulty rule matches is unknown, rather than judged by something else.
 func Compile(rules []extv1alpha1.HealthRule, origin string, path *field.Path) (*RuleSet, field.ErrorList) {
-	set := &RuleSet{}
+	set := &RuleSet{rules: map[schema.GroupKind][]rule{}}
 	var errs field.ErrorList
 	for i := range rules {
 		compiled, ruleErrs := compileRule(&rules[i], origin, path.Index(i))
-		set.rules = append(set.rules, compiled)
+		kind := schema.GroupKind{Group: rules[i].Target.Group, Kind: rules[i].Target.Kind}
+		set.rules[kind] = append(set.rules[kind], compiled)
 		errs = append(errs, ruleErrs...)
 	}
 	return set, errs
@@ -58,7 +59,6 @@ func Compile(rules []extv1alpha1.HealthRule, origin string, path *field.Path) (*
 func compileRule(source *extv1alpha1.HealthRule, origin string, path *field.Path) (rule, field.ErrorList) {
 	compiled := rule{
 		name:     origin + "/" + source.Name,
-		kind:     schema.GroupKind{Group: source.Target.Group, Kind: source.Target.Kind},
 		version:  source.Target.Version,
 		selector: labels.Everything(),
 	}
@@ -83,14 +83,14 @@ func compileRule(source *extv1alpha1.HealthRule, origin string, path *field.Path
 		if try.expression == "" {
 			continue
 		}
-		program, err := compileExpression(try.expression, cel.BoolType)
+		program, err := checkedExpression(try.expression, cel.BoolType)
 		if err != nil {
 			errs = append(errs, field.Invalid(path.Child(try.field), try.expression, err.Error()))
 		}
 		compiled.verdicts = append(compiled.verdicts, verdict{status: try.status, expression: program})
 	}
 	if source.Message != "" {
-		program, err := compileExpression(source.Message, cel.StringType)
+		program, err := checkedExpression(source.Message, cel.StringType)
 		if err != nil {
 			errs = append(errs, field.Invalid(path.Child("message"), source.Message, err.Error()))
 		}
@@ -100,12 +100,9 @@ func compileRule(source *extv1alpha1.HealthRule, origin string, path *field.Path
 	return compiled, errs
 }
 
-// matches says whether the rule is for the object.
-func (r *rule) matches(obj *unstructured.Unstructured) bool {
-	gvk := obj.GroupVersionKind()
-	return gvk.GroupKind() == r.kind &&
-		(r.version == "" || r.version == gvk.Version) &&
-		r.selector.Matches(labels.Set(obj.GetLabels()))
+// matches says whether the rule is for an object of its kind, which is of the version.
+func (r *rule) matches(version string, obj *unstructured.Unstructured) bool {
+	return (r.version == "" || r.version == version) && r.selector.Matches(labels.Set(obj.GetLabels()))
 }
 
 // assess judges an object that the rule matches.

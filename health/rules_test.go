@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -173,6 +174,34 @@ func TestAssessorOrder(t *testing.T) {
 	g.Expect(NewAssessor(global, local).Assess(obj).Rule).To(Equal("GlobalHealthRuleSet/all/third"))
 	g.Expect(NewAssessor(nil, global).Assess(obj).Rule).To(Equal("GlobalHealthRuleSet/all/third"))
 	g.Expect(NewAssessor().Assess(obj).Rule).To(Equal("generic/conditions"))
+}
+
+func TestExisting(t *testing.T) {
+	secretRule := widget(func(r *extv1alpha1.HealthRule) { r.Target = extv1alpha1.HealthRuleTarget{Kind: "Secret"} })
+	for _, test := range []struct {
+		name  string
+		kind  schema.GroupKind
+		rules []extv1alpha1.HealthRule
+		want  string
+	}{
+		{"configuration", schema.GroupKind{Kind: "Secret"}, nil, "builtin/core/Secret"},
+		{"a rule for another kind", schema.GroupKind{Kind: "Secret"}, []extv1alpha1.HealthRule{widget()}, "builtin/core/Secret"},
+		{"a rule for the kind", schema.GroupKind{Kind: "Secret"}, []extv1alpha1.HealthRule{secretRule}, ""},
+		{"a kind that is looked into", schema.GroupKind{Group: "apps", Kind: "Deployment"}, nil, ""},
+		{"a kind of a group of which the others are not", schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"}, nil, ""},
+		{"a quota, which has to be counted first", schema.GroupKind{Kind: "ResourceQuota"}, nil, ""},
+		{"a custom resource", schema.GroupKind{Group: "example.com", Kind: "Secret"}, nil, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			got, ok := NewAssessor(nil, compile(t, "HealthRuleSet/web", test.rules...)).Existing(test.kind)
+			g.Expect(ok).To(Equal(test.want != ""))
+			g.Expect(got.Rule).To(Equal(test.want))
+			if ok {
+				g.Expect(got.Status).To(Equal(corev1alpha1.HealthHealthy))
+			}
+		})
+	}
 }
 
 func TestCompileErrors(t *testing.T) {

@@ -3,25 +3,57 @@
 package health
 
 import (
+	"fmt"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// persistentVolumeClaim is healthy when it is bound. That one which is Pending may well
-// wait for its first consumer is not visible in the claim (see the package comment).
-func persistentVolumeClaim(obj *unstructured.Unstructured) Result {
+// persistentVolumeClaim is healthy when it is bound, and while it waits for its first
+// consumer: that may be for ever, and what comes after it may be that consumer. The
+// storage class tells, or, once a pod was scheduled or a provisioner asked, the claim.
+func persistentVolumeClaim(obj *unstructured.Unstructured, around Surroundings) Result {
 	switch text(obj, "status", "phase") {
 	case "Bound":
-		return healthy("")
+		return expansion(obj)
 	case "Lost":
 		return degraded("its volume %q is lost", text(obj, "spec", "volumeName"))
 	}
-	if volume := text(obj, "spec", "volumeName"); volume != "" {
+	annotations := obj.GetAnnotations()
+	node, provisioner := annotations["volume.kubernetes.io/selected-node"], annotations["volume.kubernetes.io/storage-provisioner"]
+	class := ""
+	if name := text(obj, "spec", "storageClassName"); name != "" {
+		class = fmt.Sprintf(" of storage class %q", name)
+	}
+	switch volume := text(obj, "spec", "volumeName"); {
+	case volume != "":
 		return progressing("pending: waits to be bound to volume %q", volume)
+	case node != "":
+		return progressing("pending: waits for a volume%s for a pod on node %q", class, node)
+	case around.VolumeBindingMode == waitsForFirstConsumer:
+		return healthy("waits for first consumer")
+	case provisioner != "":
+		return progressing("pending: waits for provisioner %q to make a volume%s", provisioner, class)
+	case around.VolumeBindingMode == bindsImmediately:
+		return progressing("pending: waits for a volume%s", class)
 	}
-	if class := text(obj, "spec", "storageClassName"); class != "" {
-		return progressing("pending: waits for a volume of storage class %q, or for its first consumer", class)
+	return progressing("pending: waits for a volume%s, or for its first consumer", class)
+}
+
+// expansion judges a claim that is bound and may be asked to grow. That the file system
+// grows with the next start of a pod is nothing to wait for.
+func expansion(obj *unstructured.Unstructured) Result {
+	allocation := text(obj, "status", "allocatedResourceStatuses", "storage")
+	if strings.HasSuffix(allocation, "ResizeInfeasible") {
+		return degraded("cannot be enlarged: %s", allocation)
 	}
-	return progressing("pending: waits for a volume, or for its first consumer")
+	if find(obj, "FileSystemResizePending").isTrue() {
+		return healthy("its file system is enlarged when a pod uses it anew")
+	}
+	if c := find(obj, "Resizing"); c.isTrue() {
+		return progressing("being enlarged%s", detail(c.why()))
+	}
+	return healthy("")
 }
 
 // persistentVolume is healthy when it can be used, is used, or was used.
@@ -35,4 +67,12 @@ func persistentVolume(obj *unstructured.Unstructured) Result {
 		return degraded("failed%s", detail(reasoned(text(obj, "status", "reason"), text(obj, "status", "message"))))
 	}
 	return progressing("pending")
+}
+
+// volumeAttachment is healthy when the volume is attached.
+func volumeAttachment(obj *unstructured.Unstructured) Result {
+	if flag(obj, "status", "attached") {
+		return healthy("")
+	}
+	return progressing("not attached yet%s", detail(text(obj, "status", "attachError", "message")))
 }
