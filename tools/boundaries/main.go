@@ -30,7 +30,7 @@ var allowed = map[string][]string{
 	"apiserver":         {"api", "client", "health", "internal"},
 	"controllermanager": {"api", "client", "clusterconn", "fetch", "render", "internal"},
 	"observer":          {"api", "client", "clusterconn", "fetch", "render", "health", "internal"},
-	"kubectl-convoy":    {"api", "client"},
+	"kubectl-convoy":    {"api", "client", "health"},
 	"e2e":               {"api", "client"},
 }
 

@@ -14,12 +14,12 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// Exit codes. diff and preview tell "there is a difference" from "it failed".
+// Exit codes. diff, preview and health tell "it is otherwise" from "it failed".
 const (
 	exitOK        = 0
 	exitDifferent = 1
-	exitFailed    = 1 // of every command but diff and preview
-	exitError     = 2 // of diff and preview
+	exitFailed    = 1 // of every command but diff, preview and health
+	exitError     = 2 // of diff, preview and health
 )
 
 // exitCode is an error that carries the code with which the process ends. An empty
@@ -64,8 +64,8 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kubectl-convoy",
 		Short: "See and steer convoy's Releases",
-		Long: "See and steer convoy's Releases: what state they are in, what a sync would change, what differs\n" +
-			"from the cluster, what was applied before, and where values come from.\n\n" +
+		Long: "See and steer convoy's Releases: what state they are in, how their objects are, what a sync would\n" +
+			"change, what differs from the cluster, what was applied before, and where values come from.\n\n" +
 			"Everything is asked of the host cluster's API server, with your own credentials and rights.",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl convoy"},
 		SilenceUsage:  true,
@@ -77,6 +77,7 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.AddFlags(root.PersistentFlags())
 	root.AddCommand(
 		newStatus(env),
+		newHealth(env),
 		newSync(env),
 		newDiff(env),
 		newPreview(env),
