@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
@@ -39,6 +40,9 @@ type Others interface {
 	Owner(key corev1alpha1.ObjectKey, uid types.UID) (types.NamespacedName, bool)
 	// Inside names another Release on the same cluster with an object in a namespace.
 	Inside(namespace string) (types.NamespacedName, corev1alpha1.ObjectKey, bool)
+	// Kinds are those of all objects that Releases have in namespaces of a name, on whatever
+	// cluster: two Clusters may be the same one.
+	Kinds(namespace string) []schema.GroupVersionKind
 }
 
 // neighbour gives the Release that a mark or a claim names, when it is of this installation.

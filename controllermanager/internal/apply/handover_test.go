@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -21,7 +22,10 @@ type neighbourhood struct {
 	err      error
 	owner    string // of whatever is asked for
 	inside   string // the Release with an object in every namespace
+	kinds    []schema.GroupVersionKind
 }
+
+func (n neighbourhood) Kinds(string) []schema.GroupVersionKind { return n.kinds }
 
 func (n neighbourhood) Standing(_ context.Context, name types.NamespacedName, _ corev1alpha1.ObjectKey) (Standing, error) {
 	if standing, ok := n.standing[name.String()]; ok {

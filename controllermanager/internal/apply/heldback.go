@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/render"
 )
 
 // heldBack gives the result for an object that is not deleted because others would go
@@ -77,7 +78,15 @@ func (a *Applier) namespaceHeldBack(ctx context.Context, client dynamic.Resource
 	}
 	if a.options.Others != nil {
 		if other, key, ok := a.options.Others.Inside(namespace.GetName()); ok {
-			result, err := a.keep(ctx, client, namespace, fmt.Sprintf("kept, because objects of Release %s are in it, such as %s", other, describe(key)))
+			result, err := a.keep(ctx, client, namespace, objectsInside("Release "+other.String(), key))
+			return result, true, err
+		}
+		owner, key, err := a.tenant(ctx, namespace.GetName())
+		if err != nil {
+			return PruneResult{}, false, fmt.Errorf("looking for objects of other Releases in the namespace, which would be deleted with it: %w", err)
+		}
+		if owner != "" {
+			result, err := a.keep(ctx, client, namespace, objectsInside(render.OwnerName(owner, a.options.Installation), key))
 			return result, true, err
 		}
 	}
@@ -85,6 +94,30 @@ func (a *Applier) namespaceHeldBack(ctx context.Context, client dynamic.Resource
 		return PruneResult{}, false, nil
 	}
 	return a.claimsHoldBack(ctx, client, namespace)
+}
+
+func objectsInside(owner string, key corev1alpha1.ObjectKey) string {
+	return fmt.Sprintf("kept, because objects of %s are in it, such as %s", owner, describe(key))
+}
+
+// tenant finds an object in a namespace that bears another Release's mark, and gives the mark;
+// "" when there is none. Such a Release may know the cluster by another name, so that only the
+// cluster can tell.
+func (a *Applier) tenant(ctx context.Context, namespace string) (owner string, key corev1alpha1.ObjectKey, err error) {
+	for _, kind := range a.options.Others.Kinds(namespace) {
+		err := a.list(ctx, place{kind, namespace}, corev1alpha1.LabelOwner, func(object *metav1.PartialObjectMetadata) error {
+			mark := object.Annotations[corev1alpha1.AnnotationRelease]
+			if mark != "" && mark != a.owner && object.DeletionTimestamp == nil {
+				owner = mark
+				key = corev1alpha1.ObjectKey{Group: kind.Group, Version: kind.Version, Kind: kind.Kind, Namespace: namespace, Name: object.Name}
+			}
+			return nil
+		})
+		if owner != "" || err != nil && !meta.IsNoMatchError(err) {
+			return owner, key, err
+		}
+	}
+	return "", corev1alpha1.ObjectKey{}, nil
 }
 
 // claimsHoldBack keeps a namespace while there are claims in it that this Release does not

@@ -66,7 +66,7 @@ func (a *Applier) survey(ctx context.Context, entries []corev1alpha1.InventoryEn
 	a.each(len(places), func(i int) {
 		at := places[i]
 		live := map[string]*unstructured.Unstructured{}
-		err := a.list(ctx, at, func(object *metav1.PartialObjectMetadata) (err error) {
+		err := a.list(ctx, at, a.ownObjects(), func(object *metav1.PartialObjectMetadata) (err error) {
 			live[object.Name], err = withMetadata(at.kind, object)
 			return err
 		})
@@ -131,16 +131,22 @@ type version struct {
 // versions lists the Release's objects of one kind and namespace.
 func (a *Applier) versions(ctx context.Context, at place) (map[string]version, error) {
 	live := map[string]version{}
-	err := a.list(ctx, at, func(object *metav1.PartialObjectMetadata) error {
+	err := a.list(ctx, at, a.ownObjects(), func(object *metav1.PartialObjectMetadata) error {
 		live[object.Name] = version{object.UID, object.ResourceVersion}
 		return nil
 	})
 	return live, err
 }
 
-// list hands out the metadata of all objects of one kind and namespace that have the
-// Release's label.
-func (a *Applier) list(ctx context.Context, at place, each func(*metav1.PartialObjectMetadata) error) error {
+// ownObjects selects the objects that have the Release's label.
+func (a *Applier) ownObjects() string {
+	release := a.options.Release
+	return corev1alpha1.LabelOwner + "=" + corev1alpha1.OwnerLabelValue(a.options.Installation, release.Namespace, release.Name)
+}
+
+// list hands out the metadata of all objects of one kind and namespace that have certain
+// labels.
+func (a *Applier) list(ctx context.Context, at place, selector string, each func(*metav1.PartialObjectMetadata) error) error {
 	mapping, err := a.target.Mapping(ctx, at.kind)
 	if err != nil {
 		return err
@@ -149,11 +155,7 @@ func (a *Applier) list(ctx context.Context, at place, each func(*metav1.PartialO
 	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
 		client = a.target.Metadata().Resource(mapping.Resource).Namespace(at.namespace)
 	}
-	release := a.options.Release
-	options := metav1.ListOptions{
-		LabelSelector: corev1alpha1.LabelOwner + "=" + corev1alpha1.OwnerLabelValue(a.options.Installation, release.Namespace, release.Name),
-		Limit:         listPage,
-	}
+	options := metav1.ListOptions{LabelSelector: selector, Limit: listPage}
 	for {
 		list, err := client.List(ctx, options)
 		if err != nil {

@@ -3,9 +3,11 @@
 package apply
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/klog/v2"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/controllermanager/internal/inventory"
@@ -173,10 +176,50 @@ func (a *Applier) removeLive(ctx context.Context, client dynamic.ResourceInterfa
 		return PruneResult{Gone: true, Message: "is " + describe(other.ObjectKey) + " by now, which stays"}, nil
 	}
 	if e.UID != "" && live.GetUID() != e.UID {
-		// Copied together with its marks, by a backup for instance: not what was applied.
-		return a.keep(ctx, client, live, "was replaced by another object of its name, which stays")
+		made, err := madeByConvoy(ctx, client, live)
+		if err != nil {
+			return PruneResult{Gone: absent(err)}, ignoreAbsent(err)
+		}
+		if !made {
+			// Copied together with its marks, from a backup for instance: not what was applied.
+			return a.keep(ctx, client, live, "was replaced by another object of its name, which stays")
+		}
 	}
 	return decide(ctx, client, e, live)
+}
+
+// markFields are where the marks of a Release are.
+var markFields = []fieldpath.Path{
+	fieldpath.MakePathOrDie("metadata", "labels", corev1alpha1.LabelOwner),
+	fieldpath.MakePathOrDie("metadata", "annotations", corev1alpha1.AnnotationRelease),
+}
+
+// madeByConvoy tells whether the marks on an object of another UID than the inventory knows
+// were applied, and not copied: then it was made again, by a process that died before it could
+// note that, and belongs to the Release.
+func madeByConvoy(ctx context.Context, client dynamic.ResourceInterface, seen *unstructured.Unstructured) (bool, error) {
+	live, err := client.Get(ctx, seen.GetName(), metav1.GetOptions{}) // what was listed has no managed fields
+	if err != nil || live.GetUID() != seen.GetUID() {
+		return false, err
+	}
+	for _, entry := range live.GetManagedFields() {
+		if entry.Manager != corev1alpha1.FieldManager || entry.Operation != metav1.ManagedFieldsOperationApply || entry.FieldsV1 == nil {
+			continue
+		}
+		var fields fieldpath.Set
+		if err := fields.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)); err != nil {
+			return false, fmt.Errorf("reading the managed fields: %w", err)
+		}
+		return !slices.ContainsFunc(markFields, func(p fieldpath.Path) bool { return !fields.Has(p) }), nil
+	}
+	return false, nil
+}
+
+func ignoreAbsent(err error) error {
+	if absent(err) {
+		return nil
+	}
+	return err
 }
 
 // notOurs says whose the object is when it is not this Release's.

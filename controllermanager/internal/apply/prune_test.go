@@ -28,6 +28,14 @@ func annotate(key, value string) func(*unstructured.Unstructured) {
 	}
 }
 
+// restore replaces an object by a copy of it, as somebody does who has its YAML.
+func restore(s *apiServer, path string) {
+	restored := s.get(path).DeepCopy()
+	restored.SetManagedFields(nil)
+	s.drop(path)
+	s.put(path, "backup", restored)
+}
+
 // TestPrune prunes a ConfigMap that was applied, after something happened to it.
 func TestPrune(t *testing.T) {
 	deletion := lines("get "+settingsPath, "delete "+settingsPath)
@@ -57,10 +65,12 @@ func TestPrune(t *testing.T) {
 			s.change(settingsPath, func(o *unstructured.Unstructured) { o.SetAnnotations(nil) })
 		}, false, true, "not marked as this Release's any more", "get " + settingsPath},
 		{"restored from a backup, marks and all", func(_ *testing.T, s *apiServer, _ *corev1alpha1.InventoryEntry) {
-			restored := s.get(settingsPath).DeepCopy()
+			restore(s, settingsPath)
+		}, false, true, "was replaced by another object", lines("get "+settingsPath, "get "+settingsPath, "merge "+settingsPath)},
+		{"made again by a process that died before it noted that", func(t *testing.T, s *apiServer, e *corev1alpha1.InventoryEntry) {
 			s.drop(settingsPath)
-			s.put(settingsPath, "backup", restored)
-		}, false, true, "was replaced by another object", lines("get "+settingsPath, "merge "+settingsPath)},
+			apply1(t, applier(s, release(), *e), settings("{k: v}"))
+		}, true, false, "", lines("get "+settingsPath, deletion)},
 		{"the last applied says keep", func(_ *testing.T, _ *apiServer, e *corev1alpha1.InventoryEntry) { e.Keep = true },
 			false, true, "as its source asked", lines("get "+settingsPath, "merge "+settingsPath)},
 		{"the live object says keep", func(_ *testing.T, s *apiServer, _ *corev1alpha1.InventoryEntry) {
@@ -164,10 +174,9 @@ func TestPruneOfMany(t *testing.T) {
 		{"one is protected", func(s *apiServer) { s.change(first, annotate(corev1alpha1.AnnotationPrune, "disabled")) },
 			PruneResult{Kept: true, Message: "kept, as its annotation convoy.kumodo.io/prune: disabled says"}, append(deletions(0), "list "+dir, "merge "+first)},
 		{"one is another object by now", func(s *apiServer) {
-			restored := s.get(first).DeepCopy()
-			s.drop(first)
-			s.put(first, "backup", restored)
-		}, PruneResult{Kept: true, Message: "was replaced by another object of its name, which stays"}, append(deletions(0), "list "+dir, "merge "+first)},
+			restore(s, first)
+		}, PruneResult{Kept: true, Message: "was replaced by another object of its name, which stays"},
+			append(deletions(0), "get "+first, "list "+dir, "merge "+first)},
 		{"one is protected in the meantime", func(s *apiServer) {
 			s.before = func(r request) {
 				if r.verb == "list" {
@@ -417,6 +426,65 @@ func TestNamespaceWithClaimsOfOthers(t *testing.T) {
 			g.Expect(result.Kept).To(Equal(tt.kept))
 			g.Expect(result.Message).To(ContainSubstring(tt.message))
 			g.Expect(s.get(namespacePath) == nil).To(Equal(tt.gone))
+		})
+	}
+}
+
+// TestNamespaceWithObjectsOfOthers: another Release may know the same cluster by another name.
+func TestNamespaceWithObjectsOfOthers(t *testing.T) {
+	const namespacePath = "api/v1/namespaces/shop"
+	configMaps := neighbourhood{kinds: []schema.GroupVersionKind{{Version: "v1", Kind: "Vanished"}, {Version: "v1", Kind: "ConfigMap"}}}
+	marked := func(mark string) func(t *testing.T, s *apiServer) {
+		return func(t *testing.T, s *apiServer) {
+			apply1(t, asOther(s), settings("{k: v}"))
+			s.change(settingsPath, annotate(corev1alpha1.AnnotationRelease, mark))
+		}
+	}
+	for _, test := range []struct {
+		name    string
+		others  neighbourhood
+		given   func(t *testing.T, s *apiServer)
+		kept    bool
+		message string
+		err     string
+	}{
+		{"nobody has any", neighbourhood{}, func(*testing.T, *apiServer) {}, false, "", ""},
+		{"none is there", configMaps, func(*testing.T, *apiServer) {}, false, "", ""},
+		{"another Release's", configMaps, marked("home/team/other"), true, "kept, because objects of Release team/other are in it, such as ConfigMap shop/settings", ""},
+		{"another installation's", configMaps, marked("away/team/other"), true, "of another convoy (installation away)", ""},
+		{"one that is going", configMaps, func(t *testing.T, s *apiServer) {
+			marked("home/team/other")(t, s)
+			s.change(settingsPath, func(o *unstructured.Unstructured) {
+				now := metav1.Now()
+				o.SetDeletionTimestamp(&now)
+				o.SetFinalizers([]string{"ex.test/a"})
+			})
+		}, false, "", ""},
+		{"nobody can tell", configMaps, func(_ *testing.T, s *apiServer) {
+			s.refuse = func(r request) *metav1.Status {
+				if r.verb == "list" {
+					return statusf(http.StatusForbidden, metav1.StatusReasonForbidden, "no lists")
+				}
+				return nil
+			}
+		}, false, "", "looking for objects of other Releases in the namespace, which would be deleted with it: no lists"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := newAPIServer(t)
+			e := apply1(t, applier(s, release()), rendered("{apiVersion: v1, kind: Namespace, metadata: {name: shop}}"))
+			test.given(t, s)
+
+			result := among(test.others, s, release(), e).Prune(t.Context(), []corev1alpha1.InventoryEntry{e})[0]
+
+			g.Expect(result.Kept).To(Equal(test.kept))
+			g.Expect(result.Message).To(ContainSubstring(test.message))
+			if test.err != "" {
+				g.Expect(result.Err).To(MatchError(ContainSubstring(test.err)))
+			} else {
+				g.Expect(result.Err).NotTo(HaveOccurred())
+			}
+			g.Expect(s.get(namespacePath) == nil).To(Equal(!test.kept && test.err == ""))
 		})
 	}
 }

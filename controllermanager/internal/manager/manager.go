@@ -66,10 +66,14 @@ func (c *CompletedConfig) New() (*Manager, error) {
 	}); err != nil {
 		return nil, err
 	}
-	m.events = record.NewBroadcaster()
+	m.events = record.NewBroadcaster(record.WithCorrelatorOptions(eventLimits))
 	m.recorder = m.events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
 	return m, m.build()
 }
+
+// eventLimits let a Release tell of a hundred commits in a row: with those of the library, all
+// but 25 events of an object are dropped, and all but ten of a kind summed up in one.
+var eventLimits = record.CorrelatorOptions{BurstSize: 100, QPS: 1. / 10, MaxEvents: 100}
 
 // build makes the five controllers.
 func (m *Manager) build() error {

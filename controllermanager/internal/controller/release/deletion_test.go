@@ -386,8 +386,12 @@ func TestDeleteHooks(t *testing.T) {
 	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply backup"}))
 	w.Expect(w.condition(corev1alpha1.ConditionReady)).To(Equal("False WaitingForHook"))
 
+	w.events()
 	w.hook("backup", corev1alpha1.HookFailed, "disk full")
 	w.pass()
+	w.Expect(w.events()).To(ConsistOf(And(HavePrefix("Warning HookFailed"), ContainSubstring("disk full"))))
+	w.pass()
+	w.Expect(w.events()).To(BeEmpty(), "it is said once")
 	w.Expect(w.target.takeCalls()).To(BeEmpty())
 	w.Expect(w.message(corev1alpha1.ConditionReady)).To(And(ContainSubstring("disk full"), ContainSubstring("spec.deletionPolicy: orphan")))
 

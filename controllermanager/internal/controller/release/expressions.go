@@ -5,10 +5,11 @@ package release
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/google/cel-go/cel"
-	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/ext"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -51,7 +52,8 @@ type expressions struct {
 
 // holds tells whether an expression is true of a Release. A field that the Release does
 // not have yet is no error: the expression is not true then. Errors are those of an
-// expression that does not compile.
+// expression that does not compile, or that cannot be evaluated, as one that compares a number
+// with a text.
 func (e *expressions) holds(expression string, release *corev1alpha1.Release) (bool, error) {
 	program, err := e.program(expression)
 	if err != nil {
@@ -62,11 +64,25 @@ func (e *expressions) holds(expression string, release *corev1alpha1.Release) (b
 		return false, fmt.Errorf("reading Release %s: %w", release.Name, err)
 	}
 	value, _, err := program.Eval(map[string]any{variableRelease: object})
-	if err != nil || types.IsUnknownOrError(value) {
+	switch {
+	case err != nil && absentField(err):
 		return false, nil
+	case err != nil:
+		return false, err
 	}
 	result, ok := value.Value().(bool)
-	return ok && result, nil
+	if !ok {
+		return false, fmt.Errorf("must be a condition, gives a value of type %s", value.Type().TypeName())
+	}
+	return result, nil
+}
+
+// absentField tells the error of an expression that reads what the Release does not have. CEL
+// has no type for it.
+func absentField(err error) bool {
+	return slices.ContainsFunc([]string{"no such key", "no such attribute", "no such field", "index out of bounds"}, func(text string) bool {
+		return strings.HasPrefix(err.Error(), text)
+	})
 }
 
 func (e *expressions) program(expression string) (cel.Program, error) {

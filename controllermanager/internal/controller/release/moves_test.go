@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -222,6 +223,8 @@ func TestOthersByTheirInventories(t *testing.T) {
 	w.Expect(object.Name).To(Equal("keep"))
 	_, _, ok = others.Inside("elsewhere")
 	w.Expect(ok).To(BeFalse())
+	w.Expect(others.Kinds("ns")).To(Equal([]schema.GroupVersionKind{{Version: "v1", Kind: "ConfigMap"}}))
+	w.Expect(others.Kinds("elsewhere")).To(BeEmpty())
 }
 
 // A conflict is tried again at once when the other Release's inventory or spec changes, and

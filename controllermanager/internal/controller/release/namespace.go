@@ -18,10 +18,11 @@ import (
 var namespaceResource = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
 // createNamespace creates the target namespace where that is wanted and something is about
-// to be applied. The namespace is not the Release's: it is in no inventory and is never
-// pruned.
+// to be applied: objects, those that a request makes due, or hooks. The namespace is not the
+// Release's: it is in no inventory and is never pruned.
 func (c *Controller) createNamespace(ctx context.Context, s *scope) outcome {
-	if !s.release.Spec.CreateNamespace || len(s.unapplied()) == 0 {
+	due := len(s.unapplied()) > 0 || !s.requestWrittenAhead() || len(s.result.Hooks) > 0 && s.runsHooks(corev1alpha1.HookPreSync)
+	if !s.release.Spec.CreateNamespace || !due {
 		return next()
 	}
 	name := s.release.Spec.TargetNamespace
@@ -35,21 +36,19 @@ func (c *Controller) createNamespace(ctx context.Context, s *scope) outcome {
 	return next()
 }
 
-// ensureNamespace creates a namespace that does not exist. An identity that may not create
-// namespaces is no hindrance where it exists.
+// ensureNamespace creates a namespace that does not exist. An identity that may not read
+// namespaces, or not create them, is no hindrance where it exists.
 func ensureNamespace(ctx context.Context, target Target, name string) error {
 	namespaces := target.Dynamic().Resource(namespaceResource)
+	if _, err := namespaces.Get(ctx, name, metav1.GetOptions{}); !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+		return err
+	}
 	namespace := &unstructured.Unstructured{}
 	namespace.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
 	namespace.SetName(name)
 	_, err := namespaces.Create(ctx, namespace, metav1.CreateOptions{FieldManager: corev1alpha1.FieldManager})
-	switch {
-	case apierrors.IsAlreadyExists(err):
+	if apierrors.IsAlreadyExists(err) {
 		return nil
-	case apierrors.IsForbidden(err):
-		if _, getErr := namespaces.Get(ctx, name, metav1.GetOptions{}); getErr == nil {
-			return nil
-		}
 	}
 	return err
 }

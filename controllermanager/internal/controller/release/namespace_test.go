@@ -14,6 +14,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/render"
 )
 
 func createNamespace(r *corev1alpha1.Release) { r.Spec.CreateNamespace = true }
@@ -58,4 +59,30 @@ func TestCreateNamespaceWithoutTheRight(t *testing.T) {
 	w.requestSync("2026-03-01T10:00:00Z")
 	w.pass()
 	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("True Applied"), "an existing one needs no right to create it")
+}
+
+// Whatever is about to be written may need it: a hook of a chart without objects, and what a
+// request makes due that somebody deleted together with the namespace.
+func TestCreateNamespaceForWhatIsDue(t *testing.T) {
+	t.Run("a hook", func(t *testing.T) {
+		w := newWorld(t, newRelease(createNamespace))
+		w.source.offers("main@1").Hooks = []render.Hook{hookOf("migrate", corev1alpha1.HookPreSync)}
+		w.target.onApply = func() { w.Expect(w.namespaces()).To(Equal([]string{"ns"})) }
+		w.pass()
+		w.Expect(w.target.takeCalls()).To(Equal([]string{"apply migrate"}))
+	})
+	t.Run("a request", func(t *testing.T) {
+		w := settledWorld(t, newRelease(createNamespace), objectOf("ConfigMap", "a", 0, "a1"))
+		w.Expect(w.target.dynamic.Resource(namespaceResource).Delete(t.Context(), "ns", metav1.DeleteOptions{})).To(Succeed())
+		w.target.onApply = func() { w.Expect(w.namespaces()).To(Equal([]string{"ns"})) }
+		w.requestSync("2026-03-01T10:00:00Z")
+		w.pass()
+		w.Expect(w.target.takeCalls()).To(Equal([]string{"apply a"}))
+	})
+	t.Run("nothing", func(t *testing.T) {
+		w := settledWorld(t, newRelease(createNamespace), objectOf("ConfigMap", "a", 0, "a1"))
+		w.target.dynamic.ClearActions()
+		w.pass()
+		w.Expect(w.target.dynamic.Actions()).To(BeEmpty())
+	})
 }

@@ -5,10 +5,13 @@ package release
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -111,6 +114,23 @@ func (o *others) Owner(key corev1alpha1.ObjectKey, uid types.UID) (types.Namespa
 // Inside implements apply.Others.
 func (o *others) Inside(namespace string) (types.NamespacedName, corev1alpha1.ObjectKey, bool) {
 	return o.find(func(entry corev1alpha1.InventoryEntry) bool { return entry.Namespace == namespace && entry.UID != "" })
+}
+
+// Kinds implements apply.Others.
+func (o *others) Kinds(namespace string) []schema.GroupVersionKind {
+	found := map[schema.GroupVersionKind]bool{}
+	for _, object := range o.controller.config.Inventories.GetIndexer().List() {
+		page := object.(*corev1alpha1.ReleaseInventory)
+		if releaseOf(page) == o.scope.key {
+			continue
+		}
+		for _, entry := range page.Spec.Entries {
+			if entry.Namespace == namespace && entry.UID != "" {
+				found[schema.GroupVersionKind{Group: entry.Group, Version: entry.Version, Kind: entry.Kind}] = true
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Keys(found), func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
 }
 
 // find gives the first entry of the other Releases on the cluster that matches.

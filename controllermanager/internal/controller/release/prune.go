@@ -60,7 +60,7 @@ func (c *Controller) deleteWaves(ctx context.Context, s *scope, entries []corev1
 // cannot be deleted.
 func (c *Controller) deleteEntries(ctx context.Context, s *scope, entries []corev1alpha1.InventoryEntry) (left, held []string, err error) {
 	var gone []corev1alpha1.InventoryEntry
-	var notices []notice
+	var handed, kept []string
 	var failures []error
 	for _, result := range s.applier.Prune(ctx, entries) {
 		name := objectName(result.Entry.ObjectKey)
@@ -69,11 +69,10 @@ func (c *Controller) deleteEntries(ctx context.Context, s *scope, entries []core
 			failures = append(failures, fmt.Errorf("%s: %w", name, result.Err))
 		case result.Kept && result.Heir.Name != "":
 			gone = append(gone, result.Entry)
-			notices = append(notices, notice{reason: "HandedOver", message: name + ": " + result.Message})
+			handed = append(handed, name+": "+result.Message)
 		case result.Kept:
 			gone = append(gone, result.Entry)
-			s.kept = append(s.kept, name+": "+result.Message)
-			notices = append(notices, notice{reason: "Kept", message: name + ": " + result.Message})
+			kept = append(kept, name+": "+result.Message)
 		case result.Gone:
 			gone = append(gone, result.Entry)
 			s.changes.pruned++
@@ -88,9 +87,10 @@ func (c *Controller) deleteEntries(ctx context.Context, s *scope, entries []core
 	if len(gone) > 0 {
 		s.setEntries(inventory.Without(s.entries(), gone...))
 	}
-	for _, n := range notices {
-		c.tell(s, n) // now: nobody will find these objects again, however the pass ends
-	}
+	s.kept = append(s.kept, kept...)
+	// Now: nobody will find these objects again, however the pass ends.
+	c.tellAll(s, "HandedOver", handed)
+	c.tellAll(s, "Kept", kept)
 	if len(failures) > 0 {
 		return nil, nil, pruneError(failures)
 	}
