@@ -51,6 +51,8 @@ func TestAnswers(t *testing.T) {
 		{"too many requests", statusf(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "slowly"), corev1alpha1.ReasonApplyFailed, true, "slowly"},
 		{"invalid, quoting much", invalid(configMap, "settings", metav1.StatusCause{Field: "data", Message: strings.Repeat("x", 10_000)}),
 			corev1alpha1.ReasonApplyFailed, false, "invalid: data: xxx"},
+		{"too large as a whole", invalid(configMap, "settings", metav1.StatusCause{Field: "[]", Message: "Too long: may not be more than 1048576 bytes"}),
+			corev1alpha1.ReasonApplyFailed, false, "invalid: Too long"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -143,7 +143,10 @@ func message(err error, key corev1alpha1.ObjectKey) string {
 			if secret {
 				text = string(c.Type)
 			}
-			fields = append(fields, c.Field+": "+text)
+			if c.Field != "" && c.Field != "[]" { // as of what is too long as a whole
+				text = c.Field + ": " + text
+			}
+			fields = append(fields, text)
 		}
 		return "invalid: " + first(fields)
 	}

@@ -5,6 +5,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -109,6 +110,7 @@ func TestProbeOutcomes(t *testing.T) {
 		{"refuses the credentials", clusterconn.ErrUnauthenticated, "False AuthenticationFailed"},
 		{"forbids discovery", clusterconn.ErrForbidden, "False Forbidden"},
 		{"is configured wrongly", clusterconn.ErrInvalid, "False InvalidConfiguration"},
+		{"answers NotFound to everything", fmt.Errorf("%w: it does not answer as a Kubernetes API server does: %w", clusterconn.ErrUnreachable, apierrors.NewNotFound(schema.GroupResource{}, "")), "False Unreachable"},
 		{"has no Secret", apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, "kubeconfig"), "False SecretNotFound"},
 		{"something else", errors.New("odd"), "False Unreachable"},
 	}

@@ -136,6 +136,8 @@ func (c *Controller) probe(ctx context.Context, cluster *corev1alpha1.Cluster, u
 
 func reason(err error) string {
 	switch {
+	case errors.Is(err, clusterconn.ErrUnreachable): // whatever it answers, NotFound to everything among it
+		return corev1alpha1.ReasonUnreachable
 	case apierrors.IsNotFound(err):
 		return corev1alpha1.ReasonSecretNotFound
 	case errors.Is(err, clusterconn.ErrInvalid):

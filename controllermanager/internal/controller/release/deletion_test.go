@@ -470,3 +470,27 @@ func TestGoneReleaseIsForgotten(t *testing.T) {
 	w.Expect(w.latestReleases.written).To(BeEmpty())
 	w.Expect(w.latestInventories.written).NotTo(HaveKey(types.NamespacedName(key)))
 }
+
+func TestInventoryOfAReleaseWhoseFinalizerWasTakenOff(t *testing.T) {
+	w := settledWorld(t, newRelease(), objectOf("ConfigMap", "a", 0, "a1"))
+	inventories := w.host.CoreV1alpha1().ReleaseInventories(key.Namespace)
+	w.Expect(inventories.Delete(t.Context(), key.Name, deleteOptions)).To(Succeed())
+	w.sync()
+	w.Expect(w.endAbandoned(t.Context(), key)).To(Succeed())
+	w.Expect(w.inventory()).NotTo(BeNil(), "the Release is there, even if a cache had lost it")
+
+	w.Expect(w.host.Tracker().Delete(corev1alpha1.SchemeGroupVersion.WithResource("releases"), key.Namespace, key.Name)).To(Succeed())
+	w.pass()
+	w.Expect(w.inventory()).To(BeNil())
+	w.Expect(w.events()).To(ConsistOf("Warning Orphaned left in the cluster with the marks of this Release, whose finalizer was taken off: ConfigMap ns/a"))
+	w.Expect(w.target.takeCalls()).To(BeEmpty())
+	w.pass()
+	w.Expect(w.events()).To(BeEmpty())
+}
+
+func TestInventoryOfAReleaseThatIsGoneWaitsForItsDeletion(t *testing.T) {
+	w := settledWorld(t, newRelease(), objectOf("ConfigMap", "a", 0, "a1"))
+	w.Expect(w.host.Tracker().Delete(corev1alpha1.SchemeGroupVersion.WithResource("releases"), key.Namespace, key.Name)).To(Succeed())
+	w.pass()
+	w.Expect(w.inventory()).NotTo(BeNil(), "the garbage collector deletes it, if it is to go")
+}

@@ -114,7 +114,7 @@ func (s *scope) health() (metav1.ConditionStatus, string, string) {
 	if len(applied) == 0 {
 		switch {
 		case others > 0 && s.applied().Render != "":
-			return metav1.ConditionUnknown, corev1alpha1.ReasonProgressing, isAre(others, "object") + " being applied"
+			return metav1.ConditionUnknown, corev1alpha1.ReasonProgressing, isAre(others, "object") + " not as desired yet and not judged"
 		case others > 0 || s.inventory == nil && s.applied().Objects > 0:
 			return metav1.ConditionUnknown, corev1alpha1.ReasonProgressing, "nothing is applied yet"
 		}

@@ -81,7 +81,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (b
 	s := c.begin(key)
 	if s == nil {
 		c.forget(key)
-		return base.Result{}, nil
+		return base.Result{}, c.endAbandoned(ctx, key)
 	}
 	s.references = c.track(ctx, s.release)
 	out := c.pass(ctx, s)
