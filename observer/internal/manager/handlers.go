@@ -43,7 +43,7 @@ func (m *Manager) addHandlers() error {
 	clusters := base.Events[*corev1alpha1.Cluster, types.NamespacedName]{
 		Keys: func(cluster *corev1alpha1.Cluster) []types.NamespacedName { return m.releasesOn(nameOf(cluster)) },
 		Changed: func(old, current *corev1alpha1.Cluster) bool {
-			return old.UID != current.UID || old.Generation != current.Generation ||
+			return old.UID != current.UID || old.Generation != current.Generation || old.Status.Server != current.Status.Server ||
 				!equality.Semantic.DeepEqual(old.Status.Conditions, current.Status.Conditions)
 		},
 	}
@@ -58,6 +58,7 @@ func (m *Manager) addHandlers() error {
 		addHandler(core.Releases().Informer(), base.Handler(m.driftQueue, releases)),
 		addHandler(core.ReleaseInventories().Informer(), base.Handler(m.healthQueue, inventories)),
 		addHandler(core.ReleaseInventories().Informer(), base.Handler(m.driftQueue, inventories)),
+		addHandler(core.Clusters().Informer(), cache.ResourceEventHandlerFuncs{UpdateFunc: m.clusterMoved}),
 		addHandler(core.Clusters().Informer(), base.Handler(m.healthQueue, clusters)),
 		addHandler(core.Clusters().Informer(), base.Handler(m.driftQueue, clusters)),
 		addHandler(core.Clusters().Informer(), cache.ResourceEventHandlerFuncs{DeleteFunc: m.clusterDeleted}),
@@ -112,6 +113,16 @@ func (m *Manager) releasesOn(cluster types.NamespacedName) []types.NamespacedNam
 		}
 	}
 	return keys
+}
+
+// clusterMoved has the Secrets of a Cluster read again whose controller has found another server
+// in them: the old one may go on answering, and what it says is not true of the new one.
+func (m *Manager) clusterMoved(old, current any) {
+	before, ok := old.(*corev1alpha1.Cluster)
+	after, ok2 := current.(*corev1alpha1.Cluster)
+	if ok && ok2 && before.Status.Server != after.Status.Server {
+		m.host.Connector.Recheck(after.Namespace, after.Name)
+	}
 }
 
 func (m *Manager) clusterDeleted(object any) {

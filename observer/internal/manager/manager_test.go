@@ -10,7 +10,9 @@ import (
 
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 
@@ -22,12 +24,17 @@ import (
 // newManager makes a manager on a host in memory.
 func newManager(t *testing.T, addr string) *Manager {
 	t.Helper()
+	return newManagerOn(t, addr, kubefake.NewClientset())
+}
+
+func newManagerOn(t *testing.T, addr string, kube kubernetes.Interface) *Manager {
+	t.Helper()
 	g := NewWithT(t)
 	o := options.New()
 	o.Serving.Addr, o.Process.MetricsAddr = addr, "127.0.0.1:0"
 	o.Process.GracePeriod = 20 * time.Second
 	config := &CompletedConfig{
-		Config:       &Config{options: o, rest: &rest.Config{Host: "http://127.0.0.1:1"}, convoy: fake.NewSimpleClientset(), kube: kubefake.NewClientset()},
+		Config:       &Config{options: o, rest: &rest.Config{Host: "http://127.0.0.1:1"}, convoy: fake.NewSimpleClientset(), kube: kube},
 		installation: "inst", registry: prometheus.NewRegistry(),
 	}
 	m, err := config.New(t.Context())
@@ -68,6 +75,38 @@ func TestRunEnds(t *testing.T) {
 			g.Expect(err).To(MatchError(ContainSubstring(test.want)))
 		})
 	}
+}
+
+// The server that is left may go on answering.
+func TestAClusterWithAnotherServerIsConnectedAnew(t *testing.T) {
+	g := NewWithT(t)
+	kubeconfig := func(server string) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "edge"}, Data: map[string][]byte{"kubeconfig": []byte(
+			"{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u, user: {token: t}}], clusters: [{name: c, cluster: {server: '" + server + "'}}]}")}}
+	}
+	kube := kubefake.NewClientset(kubeconfig("https://old"))
+	m := newManagerOn(t, "127.0.0.1:0", kube)
+	cluster := &corev1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "edge", UID: "u"},
+		Spec: corev1alpha1.ClusterSpec{Mode: corev1alpha1.ClusterModeAgentless, Agentless: &corev1alpha1.AgentlessAccess{Auth: corev1alpha1.ClusterAuth{
+			Type: corev1alpha1.ClusterAuthTypeKubeconfig, Kubeconfig: &corev1alpha1.KubeconfigAuth{SecretRef: corev1alpha1.SecretKeyReference{Name: "edge"}},
+		}}},
+		Status: corev1alpha1.ClusterStatus{Server: "https://old"},
+	}
+	connected := func() string {
+		connection, err := m.host.Connector.Connect(t.Context(), cluster)
+		g.Expect(err).NotTo(HaveOccurred())
+		return connection.Server()
+	}
+	g.Expect(connected()).To(Equal("https://old"))
+
+	m.clusterMoved(cluster, cluster.DeepCopy())
+	_, err := kube.CoreV1().Secrets("ns").Update(t.Context(), kubeconfig("https://new"), metav1.UpdateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	moved := cluster.DeepCopy()
+	moved.Status.Server = "https://new"
+	m.clusterMoved(cluster, moved)
+	g.Expect(connected()).To(Equal("https://new"))
 }
 
 func TestWhatOfAReleaseWakesTheLoops(t *testing.T) {
