@@ -17,6 +17,7 @@ type content struct {
 
 	mu     sync.Mutex
 	failed error
+	last   string // the file that was read last
 }
 
 var (
@@ -50,6 +51,19 @@ func (c *content) failure() error {
 	return c.failed
 }
 
+// lastRead gives the file that was read last.
+func (c *content) lastRead() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last
+}
+
+func (c *content) reads(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = name
+}
+
 // Open opens a file.
 func (c *content) Open(name string) (fs.File, error) {
 	f, err := c.FS.Open(name)
@@ -70,6 +84,7 @@ func (c *content) ReadDir(name string) ([]fs.DirEntry, error) {
 
 // ReadFile gives what a file holds.
 func (c *content) ReadFile(name string) ([]byte, error) {
+	c.reads(name)
 	text, err := fs.ReadFile(c.FS, name)
 	return text, c.note(err)
 }

@@ -5,6 +5,8 @@ package render
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -56,7 +58,18 @@ func items(documents []manifest.Document, first bool) []item {
 type runner func(ctx context.Context, j engine.Job) (*engine.Output, error)
 
 // here is the runner of this process.
-func here(ctx context.Context, j engine.Job) (*engine.Output, error) { return j.Run(ctx) }
+func here(ctx context.Context, j engine.Job) (_ *engine.Output, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			last := ""
+			if read, ok := j.Root.(*content); ok {
+				last = read.lastRead()
+			}
+			err = isolated.Panicked(ctx, j, last, fmt.Sprintf("%T", p), string(debug.Stack()))
+		}
+	}()
+	return j.Run(ctx)
+}
 
 // draft runs the engine, until ctx ends. Errors are *Error, but for what failed to be read of
 // the target cluster, and what is no fault of the content.

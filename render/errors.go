@@ -37,7 +37,7 @@ func (e *Error) Unwrap() error { return e.cause }
 
 func failure(reason, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
-	return &Error{Reason: reason, Message: err.Error(), cause: errors.Unwrap(err)}
+	return clean(&Error{Reason: reason, Message: err.Error(), cause: errors.Unwrap(err)}, nil)
 }
 
 // longest is the most that a message holds: engines cite whole templates.
@@ -60,13 +60,15 @@ func engineError(err error, secrets *scrub.Scrubber) *Error {
 	return clean(&Error{Reason: reason, Message: err.Error(), cause: err, passing: passing}, secrets)
 }
 
-// clean takes secrets out of an Error, and what is too much.
+// clean takes secrets out of an Error, and what is too much: a message of any length costs
+// what one of scrub.Searched bytes costs.
 func clean(err *Error, secrets *scrub.Scrubber) *Error {
 	if secrets != nil {
 		err.Message, err.cause = secrets.Text(err.Message), nil
 	}
 	if len(err.Message) > longest {
 		err.Message = strings.ToValidUTF8(err.Message[:longest], "") + " …"
+		err.cause = nil // which is as long
 	}
 	return err
 }

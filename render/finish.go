@@ -12,22 +12,25 @@ import (
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/render/internal/digest"
+	"kumodo.io/convoy/render/internal/limit"
 	"kumodo.io/convoy/render/internal/manifest"
+	"kumodo.io/convoy/render/internal/mutation"
 	"kumodo.io/convoy/render/internal/order"
+	"kumodo.io/convoy/render/internal/weight"
 )
 
 // finish makes a Result of a draft: namespaces, mutations, stages, order, digests, and the
 // checks that need all objects. Errors are *Error.
-func finish(p *plan, d *draft, s *scopes) (*Result, error) {
-	result, err := assemble(p, d, s)
+func finish(p *plan, d *draft, s *scopes, limits Limits) (*Result, error) {
+	result, err := assemble(p, d, s, limits)
 	if err != nil {
 		return nil, engineError(err, p.scrubber(d.secrets))
 	}
 	return result, nil
 }
 
-func assemble(p *plan, d *draft, s *scopes) (*Result, error) {
-	f := finisher{plan: p, scopes: s}
+func assemble(p *plan, d *draft, s *scopes, limits Limits) (*Result, error) {
+	f := finisher{plan: p, scopes: s, most: limits.OutputBytes}
 	for _, i := range d.objects {
 		f.items = append(f.items, f.place(i))
 	}
@@ -72,6 +75,8 @@ type finisher struct {
 	scopes *scopes
 	items  []item // objects, then those of hooks
 	hooks  []Hook // of the items behind the objects
+	// most is how many bytes mutations may add, added is how many they have.
+	most, added int64
 }
 
 // place sets the namespace that an object ends up in. The draft's object is not touched:
@@ -111,6 +116,9 @@ func (f *finisher) mutate() error {
 			if err != nil {
 				return failure(corev1alpha1.ReasonRenderFailed, "mutation %q of %s (%s): %w", m.Name, manifest.Name(i.object.Object), i.origin, err)
 			}
+			if err := f.count(m, i.object, mutated); err != nil {
+				return err
+			}
 			// A patch shares parts with the draft, which cleaning would change.
 			document := manifest.Document{Object: mutated.DeepCopy(), Origin: i.origin}
 			if err := manifest.Clean(&document); err != nil {
@@ -123,6 +131,16 @@ func (f *finisher) mutate() error {
 			return failure(corev1alpha1.ReasonRenderFailed,
 				"mutation %q matches no object of the render; correct its target, or set optional: true", m.Name)
 		}
+	}
+	return nil
+}
+
+// count refuses what mutations add beyond the limit, all objects together: each of them may be
+// within the limits of one.
+func (f *finisher) count(m *mutation.Mutation, before, after *unstructured.Unstructured) error {
+	f.added += weight.Of(after.Object) - weight.Of(before.Object)
+	if f.added > f.most {
+		return limit.Of(limit.FlagBytes, "mutation %q and those before it add more than %s to the objects", m.Name, limit.Size(f.most))
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"kumodo.io/convoy/render/internal/limit"
 	"kumodo.io/convoy/render/internal/lookup"
 	"kumodo.io/convoy/render/internal/memo"
+	"kumodo.io/convoy/render/internal/weight"
 )
 
 // Lookup reads objects of a target cluster for the function lookup of templates: Get one
@@ -75,8 +76,9 @@ type reader struct {
 }
 
 const (
-	// pageSize is how many objects are read at once.
-	pageSize = 500
+	// pageSize is how many objects are read at once: a page of the largest takes as much as all
+	// may take.
+	pageSize = 100
 	// maxListed is how many objects a list may have.
 	maxListed = 5000
 )
@@ -91,18 +93,23 @@ func (r reader) Get(ctx context.Context, gvk schema.GroupVersionKind, namespace,
 	return object, r.classify(err)
 }
 
-// List reads the objects of a kind. More than can be held in memory many times over is an
-// error.
+// List reads the objects of a kind. More than may be held in memory is an error; no page is
+// read after that.
 func (r reader) List(ctx context.Context, gvk schema.GroupVersionKind, namespace string) (*unstructured.UnstructuredList, error) {
 	client, err := r.client(ctx, gvk, namespace)
 	if err != nil {
 		return nil, err
 	}
 	var all *unstructured.UnstructuredList
+	var bytes int64
 	for next := ""; ; {
 		page, err := client.List(ctx, metav1.ListOptions{Limit: pageSize, Continue: next})
 		if err != nil {
 			return nil, r.classify(err)
+		}
+		for _, item := range page.Items {
+			unstructured.RemoveNestedField(item.Object, "metadata", "managedFields")
+			bytes += weight.Of(item.Object)
 		}
 		if all == nil {
 			all = page
@@ -111,6 +118,9 @@ func (r reader) List(ctx context.Context, gvk schema.GroupVersionKind, namespace
 		}
 		if len(all.Items) > maxListed {
 			return nil, limit.New("there are more than %d objects of the kind %s", maxListed, gvk.Kind)
+		}
+		if bytes > lookup.MaxBytes {
+			return nil, lookup.TooLarge("the objects of the kind " + gvk.Kind)
 		}
 		if next = page.GetContinue(); next == "" {
 			return all, nil

@@ -256,3 +256,32 @@ data:
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(got.Objects[0].Object.Object["data"]).To(Equal(decodeAll(t, want["web/templates/a.yaml"])[0]["data"]))
 }
+
+// TestListsAreReadNoFurtherThanTheirLimit has a kind of which there is always one more page.
+func TestListsAreReadNoFurtherThanTheirLimit(t *testing.T) {
+	for name, tc := range map[string]struct {
+		size, pages int
+		want        string
+	}{
+		"large objects": {1 << 20, 2, "the objects of the kind Secret take more than 128 MiB of memory, the most that a render may look up"},
+		"small objects": {1, 51, "there are more than 5000 objects of the kind Secret"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c, pages := connect(), 0
+			c.client.PrependReactor("list", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+				pages++
+				list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "SecretList", "metadata": map[string]any{"continue": "more"}}}
+				for range 100 {
+					list.Items = append(list.Items, unstructured.Unstructured{Object: map[string]any{
+						"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "a"}, "data": map[string]any{"a": megabyte[:tc.size]},
+					}})
+				}
+				return true, list, nil
+			})
+			_, err := render.New(render.Options{}).Render(t.Context(), lookupInput(t, `{{ lookup "v1" "Secret" "team" "" }}`, c))
+			g.Expect(err).To(MatchError(ContainSubstring(tc.want)))
+			g.Expect(pages).To(Equal(tc.pages))
+		})
+	}
+}

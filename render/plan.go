@@ -22,11 +22,16 @@ import (
 type plan struct {
 	// inputs is the digest of all that goes into the render.
 	inputs string
+	// hidden is the digest of secrets. What fails is remembered by it, too: what a message
+	// may show is no input of a render.
+	hidden string
 	// content is the root of artifact.
 	content *content
 	// artifact and engine say what is rendered and how.
 	artifact Artifact
 	engine   corev1alpha1.RenderType
+	// tenant is whose turn an engine runs in.
+	tenant string
 	// namespace of objects that name none.
 	namespace string
 	// helm and kustomize are set for their engines.
@@ -139,7 +144,10 @@ func plans(ctx context.Context, in Input) (*plan, error) {
 	if parts.Content == "" {
 		return nil, errors.New("the artifact has no digest")
 	}
-	p.inputs, err = digest.Of(parts)
+	if p.inputs, err = digest.Of(parts); err != nil {
+		return nil, err
+	}
+	p.hidden, err = digest.Of(slices.Compact(slices.Sorted(slices.Values(p.secrets))))
 	return p, err
 }
 

@@ -6,21 +6,34 @@ import (
 	"context"
 	"runtime"
 	"sync/atomic"
+	"time"
 
 	"kumodo.io/convoy/render/internal/engine"
 	"kumodo.io/convoy/render/internal/isolated"
 	"kumodo.io/convoy/render/internal/lookup"
 	"kumodo.io/convoy/render/internal/memo"
+	"kumodo.io/convoy/render/internal/slots"
 )
 
 // defaultCacheEntries is how many renders are remembered unless Options say otherwise.
 const defaultCacheEntries = 1024
 
+// defaultCacheBytes is about how much memory they take.
+const defaultCacheBytes = 512 << 20
+
+// longRender is which part of the time of a render is long: 6 seconds of a minute.
+const longRender = 10
+
 // Options configure a Renderer.
 type Options struct {
 	// CacheEntries is how many renders are remembered; 0 means 1024.
 	CacheEntries int
-	// MaxConcurrent is how many renders run at the same time; 0 means one per processor.
+	// CacheBytes is about how much memory the renders that are remembered take; 0 means 512 MiB.
+	// One that takes more than half of it is not remembered.
+	CacheBytes int64
+	// MaxConcurrent is how many renders run at the same time; 0 means one per processor. The
+	// namespaces of Releases share them: where they wait, they take turns, and of two or more,
+	// one is left to the others by those whose renders take long, see longRender.
 	MaxConcurrent int
 	// Limits of each render.
 	Limits Limits
@@ -38,7 +51,7 @@ type Renderer struct {
 	lookups *memo.Memo[string, lookup.Reads]
 	// givens are what the results of each asker were made of.
 	givens *memo.Memo[asker, *given]
-	slots  chan struct{}
+	slots  *slots.Slots
 	limits Limits
 	engine runner
 	// workers are where engines run; nil when they run here.
@@ -64,18 +77,21 @@ func New(o Options) *Renderer {
 	if o.CacheEntries <= 0 {
 		o.CacheEntries = defaultCacheEntries
 	}
+	if o.CacheBytes <= 0 {
+		o.CacheBytes = defaultCacheBytes
+	}
 	if o.MaxConcurrent <= 0 {
 		o.MaxConcurrent = runtime.GOMAXPROCS(0)
 	}
 	r := &Renderer{
-		drafts:  memo.New[string, *draft](o.CacheEntries, deterministic),
-		results: memo.New[string, *Result](o.CacheEntries, deterministic),
+		drafts:  memo.New[string, *draft](o.CacheEntries, deterministic).Weigh(o.CacheBytes/2, (*draft).weight),
+		results: memo.New[string, *Result](o.CacheEntries, deterministic).Weigh(o.CacheBytes/2, (*Result).weight),
 		lookups: memo.New[string, lookup.Reads](o.CacheEntries, deterministic),
 		givens:  memo.New[asker, *given](o.CacheEntries, deterministic),
-		slots:   make(chan struct{}, o.MaxConcurrent),
 		limits:  o.Limits.withDefaults(),
 		engine:  here,
 	}
+	r.slots = slots.New(o.MaxConcurrent, r.limits.Time/longRender, time.Now)
 	if o.Workers {
 		r.workers = isolated.NewPool(r.limits.MemoryBytes)
 		r.engine = r.workers.Run
@@ -95,7 +111,10 @@ func (r *Renderer) Stats() Stats {
 
 // Render gives the objects that a Release wants. Inputs that were rendered before, by this
 // Renderer, are not rendered again, whether that succeeded or not. When ctx ends the call
-// returns; a render that has begun goes on for others.
+// returns; a render goes on for others who wait for it, and ends when nobody does.
+//
+// Renders wait for their turn by the namespaces of the Releases; one that several wait for
+// has the turn of the first who asked.
 //
 // A render without any object is no error. Errors: *Error when content or configuration is
 // at fault, and what the interfaces of Input return.
@@ -113,6 +132,7 @@ func (r *Renderer) fresh(ctx context.Context, in Input) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.tenant = in.Release.Namespace
 	d, err := r.draft(ctx, p)
 	if err != nil {
 		return nil, err
@@ -121,8 +141,8 @@ func (r *Renderer) fresh(ctx context.Context, in Input) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	key := d.inputs + s.digest
-	result, _, err := r.results.Do(ctx, key, func(context.Context) (*Result, error) { return finish(p, d, s) })
+	key := d.inputs + p.hidden + s.digest
+	result, _, err := r.results.Do(ctx, key, func(context.Context) (*Result, error) { return finish(p, d, s, r.limits) })
 	if err == nil {
 		r.remember(&in, p, d, s, key)
 	}
@@ -134,36 +154,37 @@ func (r *Renderer) draft(ctx context.Context, p *plan) (*draft, error) {
 	if p.lookup != nil {
 		return r.draftWithLookups(ctx, p)
 	}
-	d, known, err := r.drafts.Do(ctx, p.inputs, func(ctx context.Context) (*draft, error) { return r.run(ctx, p) })
+	d, known, err := r.drafts.Do(ctx, p.inputs+p.hidden, func(ctx context.Context) (*draft, error) { return r.run(ctx, p) })
 	if known {
 		r.hits.Add(1)
 	}
 	return d, err
 }
 
-// turn waits until it is the caller's turn to run an engine, which ends with done. The time
-// that an engine may take begins then.
-func (r *Renderer) turn(ctx context.Context) (_ context.Context, done func(), err error) {
-	select {
-	case r.slots <- struct{}{}:
-	case <-ctx.Done():
-		return nil, nil, ctx.Err()
+// turn waits until it is a tenant's turn to run an engine, which ends with done. The time that
+// an engine may take begins then.
+func (r *Renderer) turn(ctx context.Context, tenant string) (_ context.Context, done func(), err error) {
+	free, err := r.slots.Take(ctx, tenant)
+	if err != nil {
+		return nil, nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.limits.Time)
-	return ctx, func() { cancel(); <-r.slots }, nil
+	return ctx, func() { cancel(); free() }, nil
 }
 
 // run renders, when it is its turn.
 func (r *Renderer) run(ctx context.Context, p *plan) (*draft, error) {
-	ctx, done, err := r.turn(ctx)
+	running, done, err := r.turn(ctx, p.tenant)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
 	r.renders.Add(1)
-	d, err := p.draft(ctx, r.limits, r.engine)
+	d, err := p.draft(running, r.limits, r.engine)
 	if err != nil {
-		r.failures.Add(1)
+		if ctx.Err() == nil { // else it was ended, because nobody waited for it
+			r.failures.Add(1)
+		}
 		return nil, err
 	}
 	return d, nil

@@ -63,7 +63,7 @@ func ExplainValues(ctx context.Context, in Input) ([]Value, error) {
 // and in a worker if it has any.
 func (r *Renderer) ExplainValues(ctx context.Context, in Input) ([]Value, error) {
 	explained, err := explainValues(ctx, in, r.limits, func(ctx context.Context, j engine.Job) (*engine.Output, error) {
-		ctx, done, err := r.turn(ctx)
+		ctx, done, err := r.turn(ctx, in.Release.Namespace)
 		if err != nil {
 			return nil, err
 		}
@@ -121,8 +121,8 @@ func (e *explainer) explain(path []string, under map[string]any) {
 }
 
 func (e *explainer) origin(path []string) ValueOrigin {
-	for _, layer := range slices.Backward(e.layers) {
-		if inLayer(layer.Values, path) {
+	for _, set := range settings(path) {
+		if layer := e.layerOf(set); layer != nil {
 			return ValueOrigin(layer.Origin)
 		}
 	}
@@ -132,19 +132,38 @@ func (e *explainer) origin(path []string) ValueOrigin {
 	return ValueOrigin{Kind: OriginImport}
 }
 
-// inLayer tells whether values set what is at a path: there, or, for a global, in a chart
-// further out, which hands it on.
-func inLayer(layer map[string]any, path []string) bool {
-	if _, ok := helm.Find(layer, path); ok {
-		return true
+// settings are the paths at which what is at a path can be set, that which counts first: for a
+// global those of the charts further out, which hand it on over what is set further in.
+func settings(path []string) [][]string {
+	var paths [][]string
+	if at := slices.Index(path, "global"); at > 0 {
+		for out := range at {
+			paths = append(paths, slices.Concat(path[:out], path[at:]))
+		}
 	}
-	at := slices.Index(path, "global")
-	if at < 1 {
-		return false
+	return append(paths, path)
+}
+
+// layerOf gives the last layer that sets what is at a path; nil when none does, or when a later
+// one has put something else than a map in the place of what leads there.
+func (e *explainer) layerOf(path []string) *values.Layer {
+	for i := len(e.layers) - 1; i >= 0; i-- {
+		if _, ok := helm.Find(e.layers[i].Values, path); ok {
+			return &e.layers[i]
+		}
+		if replaces(e.layers[i].Values, path) {
+			return nil
+		}
 	}
-	for out := range at {
-		if _, ok := helm.Find(layer, append(slices.Clone(path[:out]), path[at:]...)); ok {
-			return true
+	return nil
+}
+
+// replaces tells whether values have no map where a path goes on.
+func replaces(layer map[string]any, path []string) bool {
+	for length := 1; length < len(path); length++ {
+		found, ok := helm.Find(layer, path[:length])
+		if _, isMap := found.(map[string]any); !isMap {
+			return ok
 		}
 	}
 	return false

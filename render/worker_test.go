@@ -193,3 +193,13 @@ func (a *answers) Get(context.Context, schema.GroupVersionKind, string, string) 
 func (a *answers) List(context.Context, schema.GroupVersionKind, string) (*unstructured.UnstructuredList, error) {
 	return nil, a.err
 }
+
+// TestDatesOfWorkers asks for the local time, which is that of the host nowhere.
+func TestDatesOfWorkers(t *testing.T) {
+	g := NewWithT(t)
+	t.Setenv("TZ", "Asia/Tokyo")
+	in := input(t, "", template(configMap("a")+`data: {hour: {{ (toDate "2006-01-02" "2026-01-02").Local.Hour | quote }}}`))
+	result, err := render.New(render.Options{Workers: true}).Render(t.Context(), in)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(result.Objects[0].Object.Object["data"]).To(Equal(map[string]any{"hour": "0"}))
+}

@@ -11,6 +11,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"hash"
 	"strings"
 )
 
@@ -19,14 +20,29 @@ const prefix = "sha256:"
 // Of gives the digest of a value: "sha256:" and 64 hex digits. Structs count with their
 // JSON fields in the order of their declaration.
 func Of(value any) (string, error) {
-	var canonical bytes.Buffer
+	canonical := unended{sum: sha256.New()}
 	encoder := json.NewEncoder(&canonical)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(value); err != nil {
 		return "", fmt.Errorf("encoding for a digest: %w", err)
 	}
-	sum := sha256.Sum256(bytes.TrimSuffix(canonical.Bytes(), []byte("\n")))
-	return prefix + hex.EncodeToString(sum[:]), nil
+	return prefix + hex.EncodeToString(canonical.sum.Sum(nil)), nil
+}
+
+// unended sums up what is written, but for a newline at the end.
+type unended struct {
+	sum     hash.Hash
+	newline bool
+}
+
+func (u *unended) Write(p []byte) (int, error) {
+	text := bytes.TrimSuffix(p, []byte("\n"))
+	if u.newline && len(p) > 0 {
+		u.sum.Write([]byte("\n"))
+	}
+	u.sum.Write(text)
+	u.newline = len(text) < len(p) || u.newline && len(p) == 0
+	return len(p), nil
 }
 
 // Hex gives the hex digits of a digest; ok is false when it has not the form that Of gives.

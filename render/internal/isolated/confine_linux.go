@@ -3,6 +3,7 @@
 package isolated
 
 import (
+	"bytes"
 	"os"
 	"path"
 	"strconv"
@@ -15,6 +16,14 @@ func program() (string, error) { return "/proc/self/exe", nil }
 
 // attributes let the worker end with this process.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
+
+// stopped tells whether a process was stopped by a signal or a debugger.
+func stopped(pid int) bool {
+	stat, _ := os.ReadFile(path.Join("/proc", strconv.Itoa(pid), "stat"))
+	// The state follows the name, which stands in brackets and may have some in it.
+	_, state, _ := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " ")
+	return strings.HasPrefix(state, "T") || strings.HasPrefix(state, "t")
+}
 
 // closeInherited closes the descriptors that were open when this process began: its parent opens
 // none that are handed on, but may have been handed some itself. Those of the runtime are

@@ -15,5 +15,8 @@ func program() (string, error) { return os.Executable() }
 // attributes are those of any process: the worker ends when nobody sends orders any more.
 func attributes() *syscall.SysProcAttr { return nil }
 
+// stopped cannot be told here.
+func stopped(int) bool { return false }
+
 // confine has nothing to give up here; the watch on memory is what there is.
 func confine(int64) {}

@@ -9,6 +9,9 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/klog/v2"
+
+	"kumodo.io/convoy/render/internal/engine"
 	"kumodo.io/convoy/render/internal/limit"
 )
 
@@ -46,8 +49,27 @@ func (e *EndedError) Error() string { return fmt.Sprintf("%s: %v", e.Place, e.li
 // Unwrap gives the limit.
 func (e *EndedError) Unwrap() error { return e.limit }
 
-// BrokenError is a fault of this process and not of the content: a worker cannot be started,
-// or an engine panicked.
+// PanickedError tells of content at which a library panicked.
+type PanickedError struct {
+	// Place is what was rendered, as far as it is known, Type that of the panic, whose text may
+	// show values.
+	Place, Type string
+}
+
+// Error names the place.
+func (e *PanickedError) Error() string {
+	return fmt.Sprintf("%s: the library that renders it panicked (%s): something in it is missing, null, or of another type than the library expects", e.Place, e.Type)
+}
+
+// Panicked gives the error of a job whose engine panicked, with the file that was read last, and
+// logs where in the engine that was.
+func Panicked(ctx context.Context, j engine.Job, last, panicType, stack string) *PanickedError {
+	e := &PanickedError{Place: placeOf(j, last), Type: panicType}
+	klog.FromContext(ctx).Info("Rendering panicked", "place", e.Place, "type", panicType, "stack", stack)
+	return e
+}
+
+// BrokenError is a fault of this process and not of the content: a worker cannot be started.
 type BrokenError struct{ Err error }
 
 // Error gives the fault.

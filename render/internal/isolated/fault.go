@@ -5,9 +5,11 @@ package isolated
 import (
 	"errors"
 	"io/fs"
+	"strings"
 
 	"kumodo.io/convoy/render/internal/limit"
 	"kumodo.io/convoy/render/internal/manifest"
+	"kumodo.io/convoy/render/internal/scrub"
 )
 
 // fault is an error on its way: its text, and those errors in its chain which are told apart
@@ -28,9 +30,11 @@ func faultOf(err error) *fault {
 	if err == nil {
 		return nil
 	}
-	f := &fault{Text: err.Error()}
+	f := &fault{Text: cut(err.Error())}
 	errors.As(err, &f.Limit)
-	errors.As(err, &f.Invalid)
+	if invalid := (*manifest.InvalidError)(nil); errors.As(err, &invalid) {
+		f.Invalid = &manifest.InvalidError{Object: cut(invalid.Object), Origin: cut(invalid.Origin), Problem: cut(invalid.Problem)}
+	}
 	for i, kind := range fileErrors {
 		if f.File == 0 && errors.Is(err, kind) {
 			f.File = i + 1
@@ -38,6 +42,10 @@ func faultOf(err error) *fault {
 	}
 	return f
 }
+
+// cut gives of a text what the other process would look at: content can make texts of any
+// length.
+func cut(text string) string { return strings.Clone(text[:min(len(text), scrub.Searched)]) }
 
 // err gives the error again.
 func (f *fault) err() error {

@@ -43,7 +43,7 @@ func (p *Pool) Ended(reason Reason) int64 { return p.ended[slices.Index(Reasons,
 
 // Run runs a job in a worker as Job.Run does here. Errors are those of the engine, with their
 // texts and those errors in their chains that the render package tells apart; *EndedError when
-// the engine took too much; *BrokenError when this process is at fault. When ctx is cancelled,
+// the engine took too much; *PanickedError when it panicked; *BrokenError when this process is at fault. When ctx is cancelled,
 // the worker ends; when its deadline passes, the worker may say for a moment where it was.
 func (p *Pool) Run(ctx context.Context, j engine.Job) (*engine.Output, error) {
 	for last := false; ; last = true {
@@ -54,8 +54,7 @@ func (p *Pool) Run(ctx context.Context, j engine.Job) (*engine.Output, error) {
 		o, file := p.work(ctx, worker, j)
 		switch {
 		case o != nil && o.Panic != nil:
-			klog.FromContext(ctx).Error(nil, "Rendering panicked", "type", o.Panic.Type, "stack", o.Panic.Stack)
-			return nil, &BrokenError{fmt.Errorf("internal error: panic of type %s", o.Panic.Type)}
+			return nil, Panicked(ctx, j, file, o.Panic.Type, o.Panic.Stack)
 		case o != nil:
 			return o.output()
 		case errors.Is(ctx.Err(), context.Canceled):
@@ -76,7 +75,7 @@ func (p *Pool) Run(ctx context.Context, j engine.Job) (*engine.Output, error) {
 func (p *Pool) work(ctx context.Context, worker *process, j engine.Job) (o *outcome, last string) {
 	good := false
 	defer func() {
-		if good {
+		if good && o.Panic == nil { // which leaves things half done
 			p.put(worker)
 		} else {
 			worker.end()

@@ -77,8 +77,8 @@ func start(memory int64) (*process, error) {
 	return p, nil
 }
 
-// environmentOf gives the environment of a worker: its limits, and the time zone and settings
-// of the runtime, by which templates may render otherwise.
+// environmentOf gives the environment of a worker: its limits, and the database of time zones and
+// the settings of the runtime, by which templates may render otherwise.
 func environmentOf(memory int64) []string {
 	env := []string{
 		environment + "=" + strconv.FormatInt(memory, 10),
@@ -88,7 +88,7 @@ func environmentOf(memory int64) []string {
 		"GOMAXPROCS=2",
 		"GOTRACEBACK=single",
 	}
-	for _, name := range []string{"TZ", "ZONEINFO", "GODEBUG"} {
+	for _, name := range []string{"ZONEINFO", "GODEBUG"} {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)
 		}
@@ -171,12 +171,13 @@ func (p *process) end() {
 	_ = p.reports.Close()
 }
 
-// alive tells whether the worker has not ended.
+// alive tells whether the worker has not ended, nor been stopped, in which case it would take all
+// the time of a job.
 func (p *process) alive() bool {
 	select {
 	case <-p.ended:
 		return false
 	default:
-		return true
+		return !stopped(p.cmd.Process.Pid)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"syscall"
+	"time"
 
 	"kumodo.io/convoy/render/internal/engine"
 )
@@ -34,6 +35,8 @@ func Prepare() {
 	// What a library prints is not for the wire.
 	wire := os.Stdout
 	os.Stdout = os.Stderr
+	// Templates can ask for the local time of a date, which must not be that of the host.
+	time.Local = time.UTC
 	debug.SetMaxStack(int(memory / stackShare))
 	confine(memory)
 	serve(os.Stdin, wire, watch{most: uint64(memory), exit: os.Exit})

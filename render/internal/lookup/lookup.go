@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,6 +19,7 @@ import (
 
 	"kumodo.io/convoy/render/internal/digest"
 	"kumodo.io/convoy/render/internal/limit"
+	"kumodo.io/convoy/render/internal/weight"
 )
 
 // Reader reads objects. What does not exist is an error for which apierrors.IsNotFound
@@ -86,6 +88,14 @@ func (r Reads) Again(ctx context.Context, reader Reader) (Reads, error) {
 // maxReads is how many different questions a render may ask.
 const maxReads = 500
 
+// MaxBytes is how much memory what one render reads may take.
+const MaxBytes = 128 << 20
+
+// TooLarge gives the error for what takes more than MaxBytes.
+func TooLarge(what string) error {
+	return limit.New("%s take more than %s of memory, the most that a render may look up", what, limit.Size(MaxBytes))
+}
+
 // Recorder answers the questions of one render, each once. It is for one goroutine. The nil
 // Recorder has recorded nothing.
 type Recorder struct {
@@ -93,6 +103,7 @@ type Recorder struct {
 	reader  Reader
 	answers map[question]map[string]any
 	reads   Reads
+	bytes   int64
 	secrets []string
 	failed  error
 }
@@ -126,6 +137,9 @@ func (r *Recorder) ask(q question) (map[string]any, error) {
 		r.failed = err
 		return nil, err
 	}
+	if r.bytes += weight.Of(content); r.bytes > MaxBytes {
+		return nil, TooLarge(fmt.Sprintf("%s and the %d objects and lists looked up before it", q, len(r.reads)))
+	}
 	sum, err := digest.Of(content)
 	if err != nil {
 		return nil, err
@@ -145,6 +159,9 @@ func ask(ctx context.Context, reader Reader, q question) (map[string]any, error)
 	if q.Name == "" {
 		var list *unstructured.UnstructuredList
 		if list, err = reader.List(ctx, gvk, q.Namespace); err == nil {
+			for i := range list.Items {
+				list.Items[i].Object = withoutManagers(list.Items[i].Object)
+			}
 			content = list.UnstructuredContent()
 			// It changes with whatever is written to the cluster.
 			content["metadata"] = map[string]any{}
@@ -162,8 +179,13 @@ func ask(ctx context.Context, reader Reader, q question) (map[string]any, error)
 }
 
 func withoutManagers(object map[string]any) map[string]any {
-	object = runtime.DeepCopyJSON(object)
-	unstructured.RemoveNestedField(object, "metadata", "managedFields")
+	metadata, ok := object["metadata"].(map[string]any)
+	if _, has := metadata["managedFields"]; !ok || !has {
+		return object
+	}
+	object, metadata = maps.Clone(object), maps.Clone(metadata)
+	delete(metadata, "managedFields")
+	object["metadata"] = metadata
 	return object
 }
 

@@ -18,23 +18,32 @@ import (
 type Memo[K comparable, V any] struct {
 	limit int
 	keep  func(error) bool
+	// most is what all values may weigh.
+	most  int64
+	weigh func(V) int64
 
 	mu      sync.Mutex
 	entries map[K]*list.Element
 	recent  *list.List // of outcome, most recently used first
 	flights map[K]*flight[K, V]
+	weight  int64
 }
 
 type outcome[K comparable, V any] struct {
 	key   K
 	value V
 	err   error
+	// weight of the value, if values are weighed.
+	weight int64
 }
 
 // flight is work under way; outcome is set once done is closed.
 type flight[K comparable, V any] struct {
 	done    chan struct{}
 	outcome outcome[K, V]
+	// callers wait for it; end ends its context. callers is guarded by the Memo's mu.
+	callers int
+	end     context.CancelFunc
 }
 
 // New makes a Memo of at most limit outcomes. Failures for which keep is true are
@@ -46,9 +55,17 @@ func New[K comparable, V any](limit int, keep func(error) bool) *Memo[K, V] {
 	}
 }
 
-// Do gives the outcome of work for a key; known tells that it was remembered. Work goes on
-// when the context of a caller ends, for the others and for the next time; that caller
-// gets the context's error. A panic of work is an error.
+// Weigh bounds what all remembered values weigh together; one that weighs more is not
+// remembered. It is called before any other method, and gives the Memo.
+func (m *Memo[K, V]) Weigh(most int64, weigh func(V) int64) *Memo[K, V] {
+	m.most, m.weigh = most, weigh
+	return m
+}
+
+// Do gives the outcome of work for a key; known tells that it was remembered. When the context
+// of a caller ends, that caller gets the context's error, and work goes on for the others; when
+// nobody is left, the context of work ends, and the next who asks begins anew. A panic of work
+// is an error.
 func (m *Memo[K, V]) Do(ctx context.Context, key K, work func(context.Context) (V, error)) (value V, known bool, err error) {
 	m.mu.Lock()
 	if element, ok := m.entries[key]; ok {
@@ -61,16 +78,37 @@ func (m *Memo[K, V]) Do(ctx context.Context, key K, work func(context.Context) (
 	if !ok {
 		f = &flight[K, V]{done: make(chan struct{})}
 		m.flights[key] = f
-		go m.fly(context.WithoutCancel(ctx), key, f, work)
+		var working context.Context
+		working, f.end = context.WithCancel(context.WithoutCancel(ctx))
+		go m.fly(working, key, f, work)
 	}
+	f.callers++
 	m.mu.Unlock()
 
 	select {
 	case <-f.done:
 		return f.outcome.value, false, f.outcome.err
 	case <-ctx.Done():
+		m.leave(key, f)
 		return value, false, ctx.Err()
 	}
+}
+
+// leave takes a caller away from work that is under way.
+func (m *Memo[K, V]) leave(key K, f *flight[K, V]) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if f.callers--; f.callers == 0 {
+		m.land(key, f)
+	}
+}
+
+// land ends a flight, for who holds mu. Another of its key may have begun since it was left.
+func (m *Memo[K, V]) land(key K, f *flight[K, V]) {
+	if m.flights[key] == f {
+		delete(m.flights, key)
+	}
+	f.end()
 }
 
 // Get gives the value that is remembered for a key.
@@ -88,31 +126,51 @@ func (m *Memo[K, V]) Get(key K) (value V, known bool) {
 
 // Put remembers a value for a key.
 func (m *Memo[K, V]) Put(key K, value V) {
+	o := m.weighed(outcome[K, V]{key: key, value: value})
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.remember(outcome[K, V]{key: key, value: value})
+	m.remember(o)
+}
+
+func (m *Memo[K, V]) weighed(o outcome[K, V]) outcome[K, V] {
+	if m.weigh != nil && o.err == nil {
+		o.weight = m.weigh(o.value)
+	}
+	return o
 }
 
 // remember is for who holds mu.
 func (m *Memo[K, V]) remember(o outcome[K, V]) {
 	if known, ok := m.entries[o.key]; ok {
-		m.recent.Remove(known)
+		m.forget(known)
 	}
+	if m.weigh != nil && o.weight > m.most {
+		return
+	}
+	m.weight += o.weight
 	m.entries[o.key] = m.recent.PushFront(o)
-	for m.recent.Len() > m.limit {
-		last := m.recent.Remove(m.recent.Back()).(outcome[K, V])
-		delete(m.entries, last.key)
+	for m.recent.Len() > m.limit || m.weight > m.most && m.weigh != nil {
+		m.forget(m.recent.Back())
 	}
+}
+
+// forget is for who holds mu.
+func (m *Memo[K, V]) forget(element *list.Element) {
+	o := m.recent.Remove(element).(outcome[K, V])
+	m.weight -= o.weight
+	delete(m.entries, o.key)
 }
 
 func (m *Memo[K, V]) fly(ctx context.Context, key K, f *flight[K, V], work func(context.Context) (V, error)) {
 	f.outcome.key = key
 	f.outcome.value, f.outcome.err = Guarded(ctx, work)
+	f.outcome = m.weighed(f.outcome)
 
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.flights, key)
-	if f.outcome.err == nil || m.keep(f.outcome.err) {
+	m.land(key, f)
+	// Work that was left to nobody may have failed for that.
+	if f.outcome.err == nil || f.callers > 0 && m.keep(f.outcome.err) {
 		m.remember(f.outcome)
 	}
 	close(f.done)

@@ -93,24 +93,85 @@ func TestDoForgetsWhatWasNotAskedForTheLongest(t *testing.T) {
 func TestDoGoesOnWithoutACallerWhoLeft(t *testing.T) {
 	g := NewWithT(t)
 	m := newMemo(2)
-	ctx, leave := context.WithCancel(t.Context())
 	working, finish := make(chan struct{}), make(chan struct{})
-	left := make(chan error)
+	var worked atomic.Int32
+	work := func(ctx context.Context) (int, error) {
+		worked.Add(1)
+		close(working)
+		<-finish
+		return 7, ctx.Err()
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	left, stayed := make(chan error), make(chan int)
 	go func() {
-		_, _, err := m.Do(ctx, "a", func(ctx context.Context) (int, error) {
-			close(working)
-			<-finish
-			return 7, ctx.Err()
-		})
+		_, _, err := m.Do(ctx, "a", work)
 		left <- err
 	}()
 	<-working
+	go func() {
+		value, _, _ := m.Do(t.Context(), "a", work)
+		stayed <- value
+	}()
+	g.Eventually(func() int { return m.Callers("a") }).Should(Equal(2))
 	leave()
 	g.Expect(<-left).To(MatchError(context.Canceled))
 	close(finish)
-	value, _, err := m.Do(t.Context(), "a", func(context.Context) (int, error) { return 0, errPassing })
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(value).To(Equal(7))
+	g.Expect(<-stayed).To(Equal(7))
+	g.Expect(worked.Load()).To(Equal(int32(1)))
+}
+
+func TestDoEndsWhatNobodyWaitsFor(t *testing.T) {
+	g := NewWithT(t)
+	m := newMemo(2)
+	begun, ended, wound := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	ctx, leave := context.WithCancel(t.Context())
+	left := make(chan error)
+	go func() {
+		_, _, err := m.Do(ctx, "a", func(ctx context.Context) (int, error) {
+			close(begun)
+			<-ctx.Done()
+			close(ended)
+			<-wound
+			return 0, errLasting // what came of being ended
+		})
+		left <- err
+	}()
+	<-begun
+	leave()
+	g.Expect(<-left).To(MatchError(context.Canceled))
+	g.Eventually(ended).Should(BeClosed())
+
+	// Who asks next begins anew, whenever the first is wound up.
+	value, known, err := m.Do(t.Context(), "a", func(ctx context.Context) (int, error) {
+		close(wound)
+		return 8, ctx.Err()
+	})
+	g.Expect([]any{value, known, err}).To(Equal([]any{8, false, nil}))
+	value, _, err = m.Do(t.Context(), "a", func(context.Context) (int, error) { return 9, nil })
+	g.Expect([]any{value, err}).To(Equal([]any{8, nil}))
+}
+
+func TestDoRemembersNoFailureOfBeingLeft(t *testing.T) {
+	g := NewWithT(t)
+	m := newMemo(2)
+	ctx, leave := context.WithCancel(t.Context())
+	begun, wound := make(chan struct{}), make(chan struct{})
+	go func() {
+		<-begun
+		leave()
+	}()
+	_, _, err := m.Do(ctx, "a", func(ctx context.Context) (int, error) {
+		close(begun)
+		<-ctx.Done()
+		defer close(wound)
+		return 0, errLasting
+	})
+	g.Expect(err).To(MatchError(context.Canceled))
+	<-wound
+	g.Consistently(func() error {
+		_, _, err := m.Do(t.Context(), "a", func(context.Context) (int, error) { return 0, errPassing })
+		return err
+	}, "50ms").Should(MatchError(errPassing))
 }
 
 func TestDoMakesAnErrorOfAPanic(t *testing.T) {

@@ -4,14 +4,12 @@
 package mutation
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -127,6 +125,13 @@ func strategic(object *unstructured.Unstructured, patch map[string]any) (map[str
 	if err != nil {
 		return nil, err
 	}
+	schema, err := strategicpatch.NewPatchMetaFromStruct(typed)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkKeys("", object.Object, patch, schema); err != nil {
+		return nil, err
+	}
 	// Both are changed by the library.
 	patched, err := strategicpatch.StrategicMergeMapPatch(runtime.DeepCopyJSON(object.Object), runtime.DeepCopyJSON(patch), typed)
 	if err != nil {
@@ -210,60 +215,4 @@ func merge(object, patch map[string]any) map[string]any {
 		}
 	}
 	return merged
-}
-
-// compileJSONPatch makes a patch of a list of operations (RFC 6902).
-func compileJSONPatch(patch any) (func(*unstructured.Unstructured) (map[string]any, error), error) {
-	list, ok := patch.([]any)
-	if !ok {
-		return nil, errors.New("type: json needs a list of operations")
-	}
-	if err := checkPointers(list); err != nil {
-		return nil, err
-	}
-	text, err := json.Marshal(patch)
-	if err != nil {
-		return nil, err
-	}
-	operations, err := jsonpatch.DecodePatch(text)
-	if err != nil {
-		return nil, err
-	}
-	return func(o *unstructured.Unstructured) (map[string]any, error) { return applyJSONPatch(o, operations) }, nil
-}
-
-// checkPointers refuses what is no JSON pointer (RFC 6901), of which the library passes over
-// the first step: spec/x would be a field x of the object itself.
-func checkPointers(operations []any) error {
-	for i, operation := range operations {
-		fields, _ := operation.(map[string]any)
-		for _, field := range []string{"path", "from"} {
-			if pointer, _ := fields[field].(string); pointer != "" && !strings.HasPrefix(pointer, "/") {
-				return fmt.Errorf("operation %d: the %s %q does not begin with a slash; write %q", i+1, field, pointer, "/"+pointer)
-			}
-		}
-	}
-	return nil
-}
-
-func applyJSONPatch(object *unstructured.Unstructured, operations jsonpatch.Patch) (map[string]any, error) {
-	text, err := json.Marshal(object.Object)
-	if err != nil {
-		return nil, err
-	}
-	if text, err = operations.Apply(text); err != nil {
-		return nil, err
-	}
-	decoded, err := lossless.JSON(text)
-	if err != nil {
-		return nil, err
-	}
-	if decoded, err = lossless.Object(decoded); err != nil {
-		return nil, err
-	}
-	fields, ok := decoded.(map[string]any)
-	if !ok {
-		return nil, errors.New("the patch would leave no object")
-	}
-	return fields, nil
 }

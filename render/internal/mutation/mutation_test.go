@@ -3,6 +3,7 @@
 package mutation_test
 
 import (
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -111,11 +112,16 @@ spec: {id: 9007199254740993, parts: [], other: {id: 9007199254740995}}
 - {op: remove, path: /spec/drop}
 - {op: add, path: /spec/parts/1, value: {name: x, size: 9007199254740995}}
 - {op: test, path: /spec/id, value: 9007199254740993}
+- {op: test, path: /spec/parts/0, value: {size: 1.0, name: a}}
+- {op: copy, from: /spec/parts/0, path: /spec/x~1y}
+- {op: replace, path: /spec/x~1y/size, value: 7}
+- {op: move, from: /spec/x~1y, path: /spec/parts/-}
+- {op: replace, path: /spec/parts/2/size, value: null}
 `, corev1alpha1.MutationJSON, `
 apiVersion: t.test/v1
 kind: Widget
 metadata: {name: web}
-spec: {id: 9007199254740993, parts: [{name: a, size: 1}, {name: x, size: 9007199254740995}, {name: b, size: 2}]}
+spec: {id: 9007199254740993, parts: [{name: a, size: 1}, {name: x, size: 9007199254740995}, {name: b, size: null}, {name: a, size: 7}]}
 `},
 	}
 	for _, test := range tests {
@@ -143,7 +149,19 @@ func TestApplyRefuses(t *testing.T) {
 		{"path that is not there", "[{op: remove, path: /spec/none}]", corev1alpha1.MutationJSON, "/spec/none"},
 		{"a test that does not hold", "[{op: test, path: /spec/id, value: 1}]", corev1alpha1.MutationJSON, "test failed"},
 		{"a directive for a kind that is not built in", "spec: {parts: [{name: a, $patch: delete}]}", corev1alpha1.MutationStrategic, "$patch is for built-in kinds"},
-		{"nothing left", "[{op: replace, path: '', value: []}]", corev1alpha1.MutationJSON, ""},
+		{"a replacement of what is not there", "[{op: replace, path: /spec/none, value: 1}]", corev1alpha1.MutationJSON, `operation 1 (replace /spec/none): there is no "none"`},
+		{"a replacement behind the end", "[{op: replace, path: /spec/parts/2, value: 1}]", corev1alpha1.MutationJSON, "there is no place 2 in the list: it has 2 entries"},
+		{"a replacement at the end", "[{op: replace, path: /spec/parts/-, value: 1}]", corev1alpha1.MutationJSON, `"-" is no place in a list`},
+		{"a copy of what is not there", "[{op: copy, from: /spec/none, path: /spec/x}]", corev1alpha1.MutationJSON, `operation 1 (copy /spec/x): from: there is no "none"`},
+		{"a move of what is not there", "[{op: move, from: /spec/none, path: /spec/x}]", corev1alpha1.MutationJSON, `from: there is no "none"`},
+		{"a test of what is not there", "[{op: test, path: /spec/none, value: null}]", corev1alpha1.MutationJSON, `there is no "none"`},
+		{"a removal by a place from the end", "[{op: remove, path: /spec/parts/-1}]", corev1alpha1.MutationJSON, `"-1" is no place in a list`},
+		{"a removal of all", "[{op: remove, path: ''}]", corev1alpha1.MutationJSON, "the path is that of the object as a whole"},
+		{"a replacement of all", "[{op: replace, path: '', value: 2}]", corev1alpha1.MutationJSON, "the patch would leave no object"},
+		{"an addition to a text", "[{op: add, path: /metadata/name/x, value: 2}]", corev1alpha1.MutationJSON, "is no map and no list"},
+		{"an addition under what is not there", "[{op: add, path: /metadata/annotations/x, value: y}]", corev1alpha1.MutationJSON, `there is no "annotations"`},
+		{"copies that grow", "[" + strings.Repeat("{op: copy, from: /spec, path: /spec/x}, {op: copy, from: /spec, path: /spec/y}, ", 40) + "]", corev1alpha1.MutationJSON, "the copy operations of one patch copy more than 16 MiB"},
+		{"nothing left", "[{op: add, path: '', value: []}]", corev1alpha1.MutationJSON, "the patch would leave no object"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -151,6 +169,41 @@ func TestApplyRefuses(t *testing.T) {
 			m, err := mutation.Compile(corev1alpha1.Mutation{Type: test.kind, Patch: test.patch})
 			g.Expect(err).NotTo(HaveOccurred())
 			_, err = m.Apply(object(t, custom))
+			g.Expect(err).To(MatchError(ContainSubstring(test.want)))
+		})
+	}
+}
+
+// TestAmbiguousEntries has lists in which the field that entries are known by is no key.
+func TestAmbiguousEntries(t *testing.T) {
+	const pod = `
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  containers: [{name: app, image: a, ports: [{containerPort: 53, protocol: TCP}, {containerPort: 53, protocol: UDP}, {containerPort: 80}], env: [{name: A, value: a}]}]
+  hostAliases: [{ip: 10.0.0.1, hostnames: [a]}]
+  topologySpreadConstraints: [{topologyKey: zone, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}, {topologyKey: zone, maxSkew: 2, whenUnsatisfiable: ScheduleAnyway}]
+`
+	tests := []struct{ name, patch, want string }{
+		{"both in the object", "spec: {containers: [{name: app, ports: [{containerPort: 53, protocol: UDP, name: dns}]}]}",
+			"spec.containers[name: app].ports[containerPort: 53] is ambiguous: it is both entry 0 and entry 1 of the list in the object"},
+		{"a removal", "spec: {topologySpreadConstraints: [{topologyKey: zone, $patch: delete}]}", "topologySpreadConstraints[topologyKey: zone] is ambiguous"},
+		{"both in the patch", "spec: {hostAliases: [{ip: 10.0.0.2, hostnames: [a]}, {ip: 10.0.0.2, hostnames: [b]}]}", "both entry 0 and entry 1 of the list in the patch"},
+		{"another entry", "spec: {containers: [{name: app, ports: [{containerPort: 80, name: web}]}]}", ""},
+		{"a list that is replaced", "spec: {containers: [{name: app, ports: [{$patch: replace}, {containerPort: 53, protocol: TCP}, {containerPort: 53, protocol: UDP}]}]}", ""},
+		{"a list that is new", "spec: {initContainers: [{name: x, ports: [{containerPort: 53, protocol: TCP}, {containerPort: 53, protocol: UDP}]}]}", ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			m, err := mutation.Compile(corev1alpha1.Mutation{Patch: test.patch})
+			g.Expect(err).NotTo(HaveOccurred())
+			_, err = m.Apply(object(t, pod))
+			if test.want == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+				return
+			}
 			g.Expect(err).To(MatchError(ContainSubstring(test.want)))
 		})
 	}
@@ -186,6 +239,10 @@ func TestCompileRefuses(t *testing.T) {
 	}{
 		{"no YAML", corev1alpha1.Mutation{Patch: "a: ["}, "patch: "},
 		{"operations without type", corev1alpha1.Mutation{Patch: "[{op: remove, path: /a}]"}, "a list of operations needs type: json"},
+		{"an operation that does not exist", corev1alpha1.Mutation{Type: corev1alpha1.MutationJSON, Patch: "[{op: nope, path: /a}]"}, `operation 1: the op "nope" is none of add,`},
+		{"no value", corev1alpha1.Mutation{Type: corev1alpha1.MutationJSON, Patch: "[{op: add, path: /a}]"}, "operation 1: add needs value"},
+		{"no path", corev1alpha1.Mutation{Type: corev1alpha1.MutationJSON, Patch: "[{op: remove}]"}, "operation 1: the path is missing"},
+		{"a move into itself", corev1alpha1.Mutation{Type: corev1alpha1.MutationJSON, Patch: "[{op: move, from: /a, path: /a/b}]"}, "cannot be moved into itself"},
 		{"no operations", corev1alpha1.Mutation{Type: corev1alpha1.MutationJSON, Patch: "a: b"}, "type: json needs a list of operations"},
 		{"path without a slash", corev1alpha1.Mutation{Type: corev1alpha1.MutationJSON, Patch: "[{op: test, path: /a, value: 1}, {op: add, path: spec/x, value: 1}]"},
 			`patch: operation 2: the path "spec/x" does not begin with a slash; write "/spec/x"`},

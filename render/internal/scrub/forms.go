@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"html"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -23,20 +24,31 @@ const (
 	longestText = 1 << 20
 )
 
-// expand adds to secrets what lies in them.
-func expand(secrets []string) []string {
-	all := secrets
+// expand adds to secrets what lies in them; whole is false when that is too much.
+func expand(secrets []string) (all []string, whole bool) {
+	all = slices.Clone(secrets)
+	size := sizeOf(all)
+	from := 0
 	for range deepest {
-		var more []string
-		for _, secret := range secrets {
-			more = inside(secret, more)
+		end := len(all)
+		for _, secret := range all[from:end] {
+			before := len(all)
+			all = inside(secret, all)
+			if size += sizeOf(all[before:]); size > mostFound {
+				return nil, false
+			}
 		}
-		if len(more) == 0 {
-			break
-		}
-		all, secrets = append(all[:len(all):len(all)], more...), more
+		from = end
 	}
-	return all
+	return all, size <= mostFound
+}
+
+func sizeOf(texts []string) int {
+	size := perText * len(texts)
+	for _, text := range texts {
+		size += len(text)
+	}
+	return size
 }
 
 // inside adds what lies in a secret: in a JSON or YAML text, in base64, in a URL.
@@ -70,56 +82,60 @@ func inside(secret string, found []string) []string {
 	return found
 }
 
-// formsOf gives the texts by which a secret may be shown as a whole, in lower case.
-func formsOf(secret string) []string {
+// formsOf calls found for the texts by which a secret may be shown as a whole, in lower case.
+func formsOf(secret string, found func(form string)) {
 	raw := []byte(secret)
-	forms := []string{
-		secret,
+	found(lower(secret))
+	for _, form := range []string{
 		strings.Trim(strconv.Quote(secret), `"`),
 		strings.ReplaceAll(secret, "'", "''"),
 		url.QueryEscape(secret),
 		url.PathEscape(secret),
 		html.EscapeString(secret),
-		hex.EncodeToString(raw),
-		base64.StdEncoding.EncodeToString(raw),
-		base64.RawStdEncoding.EncodeToString(raw),
-		base64.URLEncoding.EncodeToString(raw),
-		base64.RawURLEncoding.EncodeToString(raw),
-		base32.StdEncoding.EncodeToString(raw),
-		strings.TrimRight(base32.StdEncoding.EncodeToString(raw), "="),
+	} {
+		if form != secret {
+			found(lower(form))
+		}
+	}
+	found(hex.EncodeToString(raw))
+	for _, form := range []string{base64Of(secret), base64.URLEncoding.EncodeToString(raw), base32.StdEncoding.EncodeToString(raw)} {
+		found(lower(form))
+		if bare := strings.TrimRight(form, "="); bare != form {
+			found(lower(bare))
+		}
 	}
 	if quoted, err := json.Marshal(secret); err == nil {
-		forms = append(forms, strings.Trim(string(quoted), `"`))
+		if form := strings.Trim(string(quoted), `"`); form != secret {
+			found(lower(form))
+		}
 	}
-	for i := range forms {
-		forms[i] = lower(forms[i])
-	}
-	return forms
 }
 
-// withinOf gives what is in the encoded form of any text that a secret lies in, in lower
-// case: for each place that it can have in a group of bytes that are encoded together, the
-// characters that nothing around it has a part in.
-func withinOf(secret string) []string {
-	var forms []string
+func base64Of(secret string) string { return base64.StdEncoding.EncodeToString([]byte(secret)) }
+
+var base32Encoding = base32.StdEncoding.WithPadding(base32.NoPadding)
+
+// withinOf calls found for what is in the encoded form of any text that a secret lies in, in
+// lower case: for each place that it can have in a group of bytes that are encoded together,
+// the characters that nothing around it has a part in.
+func withinOf(secret string, found func(form string)) {
 	for _, e := range []struct {
 		encode      func([]byte) string
 		bytes, bits int // of a group; of a character
 	}{
 		{base64.RawStdEncoding.EncodeToString, 3, 6},
 		{base64.RawURLEncoding.EncodeToString, 3, 6},
-		{base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString, 5, 5},
+		{base32Encoding.EncodeToString, 5, 5},
 	} {
 		for before := range e.bytes {
 			encoded := e.encode(append(make([]byte, before), secret...))
 			from := (8*before + e.bits - 1) / e.bits
 			to := 8 * (before + len(secret)) / e.bits
 			if to-from >= part {
-				forms = append(forms, lower(encoded[from:to]))
+				found(lower(encoded[from:to]))
 			}
 		}
 	}
-	return forms
 }
 
 // lower changes ASCII letters only, byte by byte, so that offsets stay what they were.

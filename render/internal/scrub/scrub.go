@@ -13,7 +13,6 @@
 package scrub
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,26 +27,55 @@ const (
 	part     = 8
 )
 
+const (
+	// Searched is how much of a text is looked at. What is longer can be cut there before.
+	Searched = 16 << 10
+	// lead is by how much of its beginning a form is known that is longer than that.
+	lead = 4 << 10
+	// shown is how much is given of a text of which no more was looked at: whatever begins in
+	// it has its lead in what was looked at.
+	shown = Searched - lead
+)
+
+const (
+	// mostFound is how many bytes of secrets there may be with what lies in them, mostSought
+	// how many of them may be looked for; each text counts perText besides.
+	mostFound  = 64 << 20
+	mostSought = 8 << 20
+	perText    = 32
+)
+
 const mask = "***"
 
-// Scrubber knows the forms of some secrets. The nil Scrubber knows none.
+// hidden is the text in the place of one that cannot be searched.
+const hidden = mask + " (the message is not shown: there are too many values of Secrets to look for in it)"
+
+// Scrubber knows some secrets. The nil Scrubber knows none.
 type Scrubber struct {
-	// forms are looked for as they are, in lower case.
-	forms []string
-	// squeezed are secrets of which only letters and digits are looked for, in lower case.
-	squeezed []string
-	// within are parts of encoded texts that have a secret in them.
-	within []string
+	// lines are looked for in all forms, within encoded texts too; wholes have spaces around
+	// them, and are looked for with them.
+	lines, wholes []string
+	// heads are the letters and digits of secrets, in lower case; tails are the same
+	// backwards. Both are sorted.
+	heads, tails []string
+	// tooMany is true when not all of them can be looked for.
+	tooMany bool
+	sought  int
 }
 
 // New makes a Scrubber for secrets; nil when none of them can be looked for.
 func New(secrets []string) *Scrubber {
 	s := &Scrubber{}
-	for _, secret := range expand(secrets) {
+	found, whole := expand(secrets)
+	s.tooMany = !whole
+	for _, secret := range found {
+		if s.tooMany {
+			return s
+		}
 		s.add(secret)
 	}
-	s.forms, s.squeezed, s.within = sorted(s.forms), sorted(s.squeezed), sorted(s.within)
-	if len(s.forms) == 0 {
+	s.lines, s.wholes, s.heads, s.tails = sorted(s.lines), sorted(s.wholes), sorted(s.heads), sorted(s.tails)
+	if len(s.lines) == 0 && len(s.wholes) == 0 && !s.tooMany {
 		return nil
 	}
 	return s
@@ -59,26 +87,38 @@ func sorted(texts []string) []string {
 }
 
 func (s *Scrubber) add(secret string) {
-	for _, line := range append(strings.Split(secret, "\n"), secret) {
-		if line = strings.TrimSpace(line); len(line) >= shortest {
-			s.forms = append(s.forms, formsOf(line)...)
-			s.within = append(s.within, withinOf(line)...)
-			s.within = append(s.within, withinOf(base64.StdEncoding.EncodeToString([]byte(line)))...)
-		}
+	for line := range strings.SplitSeq(secret, "\n") {
+		s.lines = s.seek(s.lines, strings.TrimSpace(line))
 	}
-	if len(secret) >= shortest {
-		s.forms = append(s.forms, formsOf(secret)...)
+	trimmed := strings.TrimSpace(secret)
+	if trimmed != secret {
+		s.wholes = s.seek(s.wholes, secret)
 	}
-	// The lines of a longer text are not secret from their first word on, nor is a scheme.
-	if strings.Contains(strings.TrimSpace(secret), "\n") {
-		return
+	if strings.Contains(trimmed, "\n") {
+		s.lines = s.seek(s.lines, trimmed)
+		return // its lines are not secret from their first word on
 	}
+	// Nor is a scheme.
 	if _, after, isURL := strings.Cut(secret, "://"); isURL {
 		secret = after
 	}
 	if small, _ := squeeze(secret); len(small) >= part {
-		s.squeezed = append(s.squeezed, small)
+		s.heads = s.seek(s.heads, small)
+		s.tails = s.seek(s.tails, backwards(small))
 	}
+}
+
+// seek adds a text to those that are looked for, as far as it can be in what is searched.
+func (s *Scrubber) seek(texts []string, text string) []string {
+	if len(text) < shortest {
+		return texts
+	}
+	text = text[:min(len(text), Searched)]
+	if s.sought += len(text) + perText; s.sought > mostSought {
+		s.tooMany = true
+		return texts
+	}
+	return append(texts, text)
 }
 
 // Scalars adds every text and number inside a decoded value to texts.
@@ -116,33 +156,59 @@ func (s *Scrubber) Error(err error) error {
 	return err
 }
 
-// Text gives a text without the secrets.
+// Text gives a text without the secrets. Of a text of Searched bytes or more, which may have
+// been cut there, it gives the beginning.
 func (s *Scrubber) Text(text string) string {
-	if s == nil {
+	switch {
+	case s == nil:
 		return text
+	case s.tooMany:
+		return hidden
+	case len(text) < Searched:
+		return s.marked(text).masked(len(text))
 	}
-	m := marks{text: text, marked: make([]bool, len(text))}
-	searched := lower(text)
-	for _, form := range s.forms {
-		m.each(searched, form, func(at int) { m.mark(at, at+len(form)) })
-	}
-	for _, form := range s.within {
-		m.each(searched, form, func(at int) { m.word(at, at+len(form)) })
-	}
-	small, places := squeeze(text)
-	for _, secret := range s.squeezed {
-		m.each(small, secret[:part], func(at int) {
-			m.mark(places[at], places[at+common(small[at:], secret)-1]+1)
-		})
-		m.each(small, secret[len(secret)-part:], func(at int) {
-			end := at + part
-			m.mark(places[end-commonEnd(small[:end], secret)], places[end-1]+1)
-		})
-	}
-	return m.masked()
+	return strings.ToValidUTF8(s.marked(text[:Searched]).masked(shown), "") + " …"
 }
 
-// common tells how many bytes two texts begin with alike, commonEnd with how many they end.
+// marked finds the secrets in a text.
+func (s *Scrubber) marked(text string) *marks {
+	m := newMarks(text)
+	for _, secret := range s.wholes {
+		formsOf(secret, m.form)
+	}
+	for _, secret := range s.lines {
+		formsOf(secret, m.form)
+		withinOf(secret, m.within)
+		withinOf(base64Of(secret), m.within)
+	}
+	small, places := squeeze(text)
+	for at := range small {
+		if n := longestPrefix(s.heads, small[at:]); n >= part {
+			m.mark(places[at], places[at+n-1]+1)
+		}
+	}
+	small = backwards(small)
+	slices.Reverse(places)
+	for at := range small {
+		if n := longestPrefix(s.tails, small[at:]); n >= part {
+			m.mark(places[at+n-1], places[at]+1)
+		}
+	}
+	return m
+}
+
+// longestPrefix tells how many bytes a text has in common with one of some sorted texts: with
+// one of the two that it lies between.
+func longestPrefix(sorted []string, text string) int {
+	longest := 0
+	at, _ := slices.BinarySearch(sorted, text)
+	for _, near := range sorted[max(0, at-1):min(len(sorted), at+1)] {
+		longest = max(longest, common(near, text))
+	}
+	return longest
+}
+
+// common tells how many bytes two texts begin with alike.
 func common(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -151,63 +217,8 @@ func common(a, b string) int {
 	return n
 }
 
-func commonEnd(a, b string) int {
-	n := 0
-	for n < len(a) && n < len(b) && a[len(a)-1-n] == b[len(b)-1-n] {
-		n++
-	}
-	return n
-}
-
-// marks are the bytes of a text that must not be shown.
-type marks struct {
-	text   string
-	marked []bool
-}
-
-// each calls found where a form is in a text.
-func (m *marks) each(text, form string, found func(at int)) {
-	for from := 0; ; {
-		at := strings.Index(text[from:], form)
-		if at < 0 {
-			return
-		}
-		found(from + at)
-		from += at + 1
-	}
-}
-
-func (m *marks) mark(from, to int) {
-	for i := from; i < to; i++ {
-		m.marked[i] = true
-	}
-}
-
-// word marks all of an encoded text.
-func (m *marks) word(from, to int) {
-	for from > 0 && isEncoding(m.text[from-1]) {
-		from--
-	}
-	for to < len(m.text) && isEncoding(m.text[to]) {
-		to++
-	}
-	m.mark(from, to)
-}
-
-func isEncoding(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("+/-_=", c) >= 0
-}
-
-// masked gives the text with asterisks for all that is marked in a row.
-func (m *marks) masked() string {
-	var out strings.Builder
-	for i := 0; i < len(m.text); i++ {
-		switch {
-		case !m.marked[i]:
-			out.WriteByte(m.text[i])
-		case i == 0 || !m.marked[i-1]:
-			out.WriteString(mask)
-		}
-	}
-	return out.String()
+func backwards(text string) string {
+	turned := []byte(text)
+	slices.Reverse(turned)
+	return string(turned)
 }

@@ -15,8 +15,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/render/internal/limit"
 	"kumodo.io/convoy/render/internal/scrub"
 	"kumodo.io/convoy/render/internal/tree"
+	"kumodo.io/convoy/render/internal/weight"
 )
 
 // References reads what valuesFrom refers to. What is not there is an error for which
@@ -70,6 +72,33 @@ type Resolved struct {
 	Layers []Layer
 	// Secrets are the texts that came from Secrets, for taking them out of messages.
 	Secrets []string
+
+	// files are the layers of valuesFiles by their path, text and bytes how much was read, and
+	// what it takes.
+	files       map[string]map[string]any
+	text, bytes int64
+}
+
+// What a Release may have in values, all its sources together. A parser makes a hundred bytes
+// and more of one of [{},{},…], in a process that is not there for one render alone.
+const (
+	maxText  = 16 << 20
+	maxBytes = 128 << 20
+)
+
+// read counts a text before it is parsed, and what was parsed of it after.
+func (v *Resolved) read(text []byte, parse func([]byte) (map[string]any, error)) (map[string]any, error) {
+	if v.text += int64(len(text)); v.text > maxText {
+		return nil, limit.New("with it, all values of the Release have more than %s", limit.Size(maxText))
+	}
+	layer, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	if v.bytes += weight.Of(layer); v.bytes > maxBytes {
+		return nil, limit.New("with it, all values of the Release take more than %s of memory", limit.Size(maxBytes))
+	}
+	return layer, nil
 }
 
 // MissingError tells of a reference that leads to nothing.
@@ -104,9 +133,9 @@ func (e *InvalidError) Unwrap() error { return e.Err }
 // Resolve gathers the values. Errors: *MissingError, *InvalidError, and those of
 // References as they are.
 func Resolve(ctx context.Context, r Request) (*Resolved, error) {
-	resolved := &Resolved{Values: map[string]any{}}
+	resolved := &Resolved{Values: map[string]any{}, files: map[string]map[string]any{}}
 	for _, name := range r.Spec.ValuesFiles {
-		layer, err := file(r, name)
+		layer, err := resolved.file(r, name)
 		if err != nil {
 			return nil, &InvalidError{Origin: fmt.Sprintf("valuesFiles: %s", name), Err: err}
 		}
@@ -118,7 +147,7 @@ func Resolve(ctx context.Context, r Request) (*Resolved, error) {
 		}
 	}
 	if r.Spec.Values != nil && len(r.Spec.Values.Raw) > 0 {
-		layer, err := ParseJSON(r.Spec.Values.Raw)
+		layer, err := resolved.read(r.Spec.Values.Raw, ParseJSON)
 		if err != nil {
 			return nil, &InvalidError{Origin: "spec.render.helm.values", Err: err}
 		}
@@ -132,16 +161,21 @@ func (v *Resolved) merge(origin Origin, layer map[string]any) {
 	v.Layers = append(v.Layers, Layer{Origin: origin, Values: layer})
 }
 
-func file(r Request, name string) (map[string]any, error) {
+// file gives the values of a file, which is read once however often it is named.
+func (v *Resolved) file(r Request, name string) (map[string]any, error) {
 	full, err := tree.Inside(r.Dir, name)
 	if err != nil {
 		return nil, err
+	}
+	if layer, ok := v.files[full]; ok {
+		return layer, nil
 	}
 	text, err := fs.ReadFile(r.Root, full)
 	if err != nil {
 		return nil, err
 	}
-	return ParseYAML(text)
+	v.files[full], err = v.read(text, ParseYAML)
+	return v.files[full], err
 }
 
 // add merges what one reference leads to.
@@ -153,7 +187,7 @@ func (v *Resolved) add(ctx context.Context, r Request, ref corev1alpha1.ValuesRe
 	if !found {
 		return nil
 	}
-	layer, err := layerOf(ref, text)
+	layer, err := v.read(text, func(text []byte) (map[string]any, error) { return layerOf(ref, text) })
 	if err != nil {
 		return &InvalidError{Origin: fmt.Sprintf("valuesFrom: %s %s", ref.Kind, ref.Name), Err: err}
 	}

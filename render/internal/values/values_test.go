@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/render/internal/limit"
 	"kumodo.io/convoy/render/internal/values"
 )
 
@@ -177,4 +179,48 @@ func TestMergeChangesNeitherSide(t *testing.T) {
 	g.Expect(values.Merge(base, layer)).To(Equal(map[string]any{"a": map[string]any{"x": 1.0, "y": 2.0}}))
 	g.Expect(base).To(Equal(map[string]any{"a": map[string]any{"x": 1.0}}))
 	g.Expect(layer).To(Equal(map[string]any{"a": map[string]any{"y": 2.0}}))
+}
+
+// manyFiles counts how often a file is read.
+type manyFiles struct {
+	fstest.MapFS
+	read int
+}
+
+func (m *manyFiles) ReadFile(name string) ([]byte, error) {
+	m.read++
+	return m.MapFS.ReadFile(name)
+}
+
+func TestAFileIsReadOnce(t *testing.T) {
+	g := NewWithT(t)
+	r := request(corev1alpha1.HelmRender{ValuesFiles: []string{"base.yaml", "../env/prod.yaml", "./base.yaml", "base.yaml"}})
+	files := &manyFiles{MapFS: r.Root.(fstest.MapFS)}
+	r.Root = files
+	resolved, err := values.Resolve(t.Context(), r)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(files.read).To(Equal(2))
+	g.Expect(resolved.Layers).To(HaveLen(4))
+	g.Expect(resolved.Values).To(HaveKeyWithValue("who", "file"))
+}
+
+// TestAllValuesTogether has sources of which each by itself is small enough.
+func TestAllValuesTogether(t *testing.T) {
+	for name, tc := range map[string]struct{ text, want string }{
+		"text":   {"# " + strings.Repeat("x", 4<<20), "valuesFiles: f3.yaml: stopped: with it, all values of the Release have more than 16 MiB"},
+		"memory": {"a: [" + strings.Repeat("{a: 1},", 1<<17) + "1]", "valuesFiles: f2.yaml: stopped: with it, all values of the Release take more than 128 MiB of memory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := fstest.MapFS{}
+			var spec corev1alpha1.HelmRender
+			for i := range 6 {
+				spec.ValuesFiles = append(spec.ValuesFiles, fmt.Sprintf("f%d.yaml", i))
+				files[spec.ValuesFiles[i]] = &fstest.MapFile{Data: []byte(tc.text)}
+			}
+			var stopped *limit.Error
+			_, err := values.Resolve(t.Context(), values.Request{Spec: spec, Root: files, Dir: "."})
+			NewWithT(t).Expect(err).To(MatchError(HavePrefix(tc.want)))
+			NewWithT(t).Expect(errors.As(err, &stopped)).To(BeTrue())
+		})
+	}
 }

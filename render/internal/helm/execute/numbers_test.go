@@ -36,7 +36,7 @@ var expressions = []string{
 	`(toYaml .d | fromYaml).v`, `(toJson .d | fromJson).v`, `toYaml .d | fromYaml | toYaml`, `printf "a: %v" .v | fromYaml | toJson`, `toJson .l | fromJsonArray`, `toYaml .l | fromYamlArray | toJson`, `toJson .d | mustFromJson | toJson`, `toJson .v | mustFromJson`,
 	// By a verb.
 	`printf "%.0f" .v`, `printf "%f" .v`, `printf "%e" .v`, `printf "%g" .v`, `printf "%.2f" .v`, `printf "%10.1f" .v`, `printf "%d" .v`, `printf "%d" (int64 .v)`, `printf "%s" .v`, `printf "%x" (int64 .v)`,
-	`printf "%T" .v`, `printf "%#v" .v`, `printf "%.3v" .v`, `printf "%[1]v %[1]T" .v`, `printf "%*v" 5 .v`, `printf "%v %d%%" .v 5`, `printf "%q" (toString .v)`, `printf "%.1f" .l`,
+	`printf "a" .v`, `printf "%s" "a" .v .l`, `printf "%T" .v`, `printf "%#v" .v`, `printf "%.3v" .v`, `printf "%[1]v %[1]T" .v`, `printf "%*v" 5 .v`, `printf "%v %d%%" .v 5`, `printf "%q" (toString .v)`, `printf "%.1f" .l`,
 	// Compared.
 	`eq .v .v`, `eq .v .m`, `ne .v .m`, `lt .m .v`, `le .v .m`, `gt .v .m`, `ge .v .f`, `eq .v 20161216.0`, `eq .v 1000000.0`, `gt .v 5.0`, `lt .v 0.0`, `gt .v 5`, `eq .v 1000000`, `eq .v "1000000"`, `ne .v nil`,
 	`eq (int .v) 1000000`, `gt (int64 .v) 5`, `eq (float64 .v) 1000000.0`, `eq .m .f .v`, `eq (toString .v) "1000000"`, `deepEqual .v 1000000.0`, `deepEqual .l .l`, `has 1000000.0 .l`, `has .v .l`, `has .m .l`,
@@ -83,10 +83,12 @@ var (
 		`eq (toString .v) "1000000"`: func(s string) string { return strconv.FormatBool(s == "1000000") },
 	}
 	asFloat = []string{
+		`printf "a" .v`, `printf "%s" "a" .v .l`,
 		`printf "%e" .v`, `printf "%g" .v`, `printf "%#v" .v`, `printf "%.3v" .v`, `printf "%d" .v`, `printf "%s" .v`,
 		`float64 .v`, `maxf .v 5`, `floor .v`, `ceil .v`, `round .v 2`, `addf .v 1.5`, `subf .v 0.5`, `mulf .v 2`, `divf .v 4`,
 	}
 	asInteger = []string{
+		`printf "a" .v`, `printf "%s" "a" .v .l`,
 		`printf "%d" .v`, `printf "%d" (int64 .v)`, `printf "%s" .v`, `printf "%x" (int64 .v)`, `printf "%T" .v`, `printf "%#v" .v`, `printf "%.3v" .v`, `printf "%[1]v %[1]T" .v`,
 		`gt .v 5`, `eq .v 1000000`, `gt (int64 .v) 5`,
 		`int .v`, `int64 .v`, `add .v 1`, `add1 .v`, `sub .v 1`, `mul .v 2`, `div .v 1000`, `mod .v 7`, `max .v 5`, `min .v 5`, `int .v | add 1 | toString`, `mul .v 1024 1024`, `duration .v`, `durationRound .v`,
@@ -206,4 +208,20 @@ func byConvoy(t *testing.T, expression string, given map[string]any) (string, er
 		return "", err
 	}
 	return out.Texts["web/templates/a.yaml"], nil
+}
+
+// TestSurplusValues prints values that a format has no verb for.
+func TestSurplusValues(t *testing.T) {
+	for expression, want := range map[string]string{
+		`printf "a" .v`:                    "a%!(EXTRA float64=2.0161216e+07)",
+		`printf "%T %v" .v .v .v`:          "float64 20161216%!(EXTRA float64=2.0161216e+07)",
+		`printf "%%!(EXTRA %v" .v .v`:      "%!(EXTRA 20161216%!(EXTRA float64=2.0161216e+07)",
+		`printf "%*d %v" 3 7 .v "x" .d`:    "  7 20161216%!(EXTRA string=x, map[string]interface {}=map[v:2.0161216e+07])",
+		`printf "%[2]v %[1]v" .v "x" "no"`: "x 20161216",
+	} {
+		got, err := byConvoy(t, expression, convoyValues(t, "20161216"))
+		if err != nil || got != want {
+			t.Errorf("%s gives %q %v, not %q", expression, got, err, want)
+		}
+	}
 }

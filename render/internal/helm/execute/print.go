@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -330,6 +331,10 @@ func printf(format string, args ...any) string {
 	for i, arg := range args {
 		printed[i] = formatted.one(arg)
 	}
+	used := usedBy(format, len(args))
+	for i := used; i < len(args); i++ {
+		printed[i] = surplus.one(args[i])
+	}
 	if !reserved.MatchString(strings.ReplaceAll(format, "%%", "")) {
 		return fmt.Sprintf(format, printed...)
 	}
@@ -342,13 +347,34 @@ func printf(format string, args ...any) string {
 		}
 		return verb
 	})
-	for i, arg := range args {
+	for i, arg := range args[:used] {
 		// A width must stay a number.
 		if _, isInt := arg.(int); !isInt || !strings.Contains(format, "*") {
 			printed[i] = typed{is: arg, printed: printed[i]}
 		}
 	}
 	return restored.Replace(fmt.Sprintf(format, printed...))
+}
+
+// surplus is what is printed of values that a format has no verb for, with their types: numbers
+// as they are, and what lies in pointers.
+var surplus = form{number: func(f float64, _ int64) any { return f }, structures: true}
+
+// nothing is printed as nothing.
+type nothing struct{}
+
+func (nothing) Format(fmt.State, rune) {}
+
+// usedBy tells how many of some values a format has verbs for.
+func usedBy(format string, values int) int {
+	extras := func(n int) int {
+		return strings.Count(fmt.Sprintf(format, slices.Repeat([]any{nothing{}}, n)...), "%!(EXTRA ")
+	}
+	none := extras(0)
+	if extras(values) == none {
+		return values
+	}
+	return sort.Search(values, func(n int) bool { return extras(n+1) > none })
 }
 
 // typed is printed in the place of a value of which the type or the address is asked for.
