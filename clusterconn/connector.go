@@ -40,6 +40,11 @@ type Options struct {
 	Authenticators map[string]Authenticator
 	// ReadOnly refuses every request that could change a cluster, with ErrReadOnly.
 	ReadOnly bool
+	// Wrap wraps the transport of every cluster where it hands requests over to be sent, with
+	// credentials in them and after all that they wait for. It is for a last look at a
+	// request, and may refuse it. What it returns tells what it wraps as an
+	// utilnet.RoundTripperWrapper. nil: nothing is there.
+	Wrap func(http.RoundTripper) http.RoundTripper
 	// UserAgent is sent with every request; empty means client-go's own.
 	UserAgent string
 	// Changed is told of a Cluster that is out of reach from now on, or in reach again. It

@@ -35,7 +35,7 @@ func newTarget(config *rest.Config, cluster *corev1alpha1.Cluster, options Optio
 	if server.User != nil {
 		return nil, invalidf("the server's URL must not hold credentials")
 	}
-	transport, err := newTransport(config)
+	transport, err := newTransport(config, options.Wrap)
 	if err != nil {
 		return nil, invalidf("credentials and TLS settings: %w", err)
 	}

@@ -27,9 +27,13 @@ const (
 // keepAlive is the same for connections that have to do without HTTP/2.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: pingAfter, Interval: pingTimeout, Count: 3}
 
-// newTransport makes the transport of a cluster, with the credentials of config in it.
-func newTransport(config *rest.Config) (http.RoundTripper, error) {
+// newTransport makes the transport of a cluster, with the credentials of config in it. wrap
+// wraps what opens connections; it may be nil.
+func newTransport(config *rest.Config, wrap func(http.RoundTripper) http.RoundTripper) (http.RoundTripper, error) {
 	config = rest.CopyConfig(config)
+	if wrap != nil {
+		config.Wrap(wrap)
+	}
 	own := config.Dial == nil && config.Transport == nil
 	if own {
 		config.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAliveConfig: keepAlive}).DialContext

@@ -3,7 +3,9 @@
 package clusterconn
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -92,8 +94,50 @@ func TestSilentConnectionsAreChecked(t *testing.T) {
 	g.Expect(base.HTTP2).To(HaveField("SendPingTimeout", pingAfter))
 	g.Expect(base.HTTP2).To(HaveField("PingTimeout", pingTimeout))
 
-	transport, err := newTransport(&rest.Config{Host: f.URL, Transport: http.DefaultTransport})
+	transport, err := newTransport(&rest.Config{Host: f.URL, Transport: http.DefaultTransport}, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(baseOf(transport)).To(BeIdenticalTo(http.DefaultTransport))
 	g.Expect(http.DefaultTransport.(*http.Transport).HTTP2).To(BeNil(), "what is others' is left alone")
 }
+
+// What Wrap gives sees requests as they are sent, and what opens connections is found behind it.
+func TestWrappedTransport(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeCluster(t)
+	var seen []*http.Request
+	connection, _ := connect(t, f, func(o *Options) {
+		o.Wrap = func(next http.RoundTripper) http.RoundTripper {
+			return wrapped{next, func(r *http.Request) error {
+				seen = append(seen, r)
+				if r.Method == http.MethodGet {
+					return nil
+				}
+				return fmt.Errorf("refused: %w", context.Canceled)
+			}}
+		}
+	})
+	_, err := connection.Probe(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(seen).NotTo(BeEmpty())
+	g.Expect(seen).To(HaveEach(HaveField("Header", HaveKey("Authorization"))), "with its credentials")
+	g.Expect(baseOf(connection.breaker).HTTP2).To(HaveField("SendPingTimeout", pingAfter))
+
+	err = Classify(connection.REST().Delete().AbsPath("/api/v1/namespaces/a").Do(t.Context()).Error())
+	g.Expect(err).To(MatchError(context.Canceled))
+	g.Expect(err).NotTo(MatchError(ErrUnreachable), "it is not the cluster's doing")
+}
+
+// wrapped asks before it passes a request on.
+type wrapped struct {
+	http.RoundTripper
+	ask func(*http.Request) error
+}
+
+func (w wrapped) RoundTrip(request *http.Request) (*http.Response, error) {
+	if err := w.ask(request); err != nil {
+		return nil, err
+	}
+	return w.RoundTripper.RoundTrip(request)
+}
+
+func (w wrapped) WrappedRoundTripper() http.RoundTripper { return w.RoundTripper }

@@ -64,11 +64,17 @@ func (m *Manager) observe() {
 		before, known := m.seen[lease.Name]
 		if !known || before.gone || before.lease.ResourceVersion != lease.ResourceVersion {
 			m.seen[lease.Name] = sighting{lease: lease, since: now, changed: known && before.holder() != ""}
+			if holderOf(lease) != m.o.Identity {
+				m.doubt(lease.Name)
+			}
 		}
 	}
 	for name, s := range m.seen {
 		if present[name] {
 			continue
+		}
+		if t := m.tenureOf(name); t != nil && t.lease.UID == s.lease.UID && !s.gone {
+			m.doubt(name)
 		}
 		if _, isShard := m.shardOf(name); isShard && m.live(s) {
 			s.gone = true
@@ -76,6 +82,25 @@ func (m *Manager) observe() {
 		} else {
 			delete(m.seen, name)
 		}
+	}
+}
+
+// tenureOf is what this replica holds under the name of a Lease, nil if it does not.
+func (m *Manager) tenureOf(name string) *tenure {
+	if shard, ok := m.shardOf(name); ok {
+		return m.tenures[shard]
+	}
+	if name == memberName(m.o.Component, m.o.Identity) {
+		return m.member
+	}
+	return nil
+}
+
+// doubt has a Lease renewed at once, if it is held: somebody else has deleted or written it,
+// or wrote it before this replica took it.
+func (m *Manager) doubt(name string) {
+	if t := m.tenureOf(name); t != nil {
+		t.doubted = true
 	}
 }
 
@@ -109,6 +134,8 @@ func (m *Manager) own(name string, s sighting) bool {
 type tenure struct {
 	lease   *coordinationv1.Lease // as the API server returned it last
 	renewed time.Time             // just before the last successful write was sent
+	until   time.Time             // when the work must have ended; of shards only
+	doubted bool                  // the Lease may be another's or gone
 	leaving bool
 	drained bool
 	expired bool // the Lease is no longer ours
@@ -157,31 +184,46 @@ func (m *Manager) acquire(ctx context.Context, name string, from *coordinationv1
 	return &tenure{lease: lease, renewed: now}, nil
 }
 
-// renew renews the Lease of a tenure. When it finds that the Lease is another's, the tenure
-// has expired; other errors leave it as it was.
+// renewTries is how often a Lease is looked at again because somebody wrote it meanwhile.
+const renewTries = 3
+
+// renew renews the Lease of a tenure. When it finds that the Lease of a shard is another's,
+// or may have been, the tenure has expired; other errors leave it as it was. The Lease of
+// the membership is nobody else's, whatever is written in it.
 func (m *Manager) renew(ctx context.Context, t *tenure) error {
-	name := t.lease.Name
-	renewed, err := m.acquire(ctx, name, t.lease)
-	switch {
-	case apierrors.IsConflict(err):
-		// Somebody wrote it, or this replica did and never saw the answer.
-		var current *coordinationv1.Lease
-		current, err = m.client.Get(ctx, name, metav1.GetOptions{})
-		if err == nil && holderOf(current) != m.o.Identity {
-			t.expired = true
-			return fmt.Errorf("Lease %s/%s was taken by %q", m.o.Namespace, name, holderOf(current))
-		}
+	name, from := t.lease.Name, t.lease
+	_, isShard := m.shardOf(name)
+	var failure error
+	for range renewTries {
+		renewed, err := m.acquire(ctx, name, from)
 		if err == nil {
-			renewed, err = m.acquire(ctx, name, current)
+			if from == nil {
+				klog.FromContext(ctx).Info("Made a Lease again that was deleted while it was held", "lease", klog.KRef(m.o.Namespace, name))
+			}
+			t.lease, t.renewed, t.doubted = renewed.lease, renewed.renewed, false
+			return nil
 		}
-	case apierrors.IsNotFound(err):
-		renewed, err = m.acquire(ctx, name, nil)
+		failure = fmt.Errorf("renew Lease %s/%s: %w", m.o.Namespace, name, err)
+		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) {
+			return failure
+		}
+		// Somebody wrote or deleted it, or this replica wrote it and never saw the answer. An
+		// update of a Lease that was deleted is answered with a conflict as well.
+		from, err = m.client.Get(ctx, name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err) && isShard && !m.clock.Now().Before(t.until):
+			t.expired = true
+			return fmt.Errorf("Lease %s/%s was deleted after its time had run out: another may have had it", m.o.Namespace, name)
+		case apierrors.IsNotFound(err):
+			from = nil
+		case err != nil:
+			return fmt.Errorf("renew Lease %s/%s: %w", m.o.Namespace, name, err)
+		case isShard && holderOf(from) != m.o.Identity:
+			t.expired = true
+			return fmt.Errorf("Lease %s/%s was taken by %q", m.o.Namespace, name, holderOf(from))
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("renew Lease %s/%s: %w", m.o.Namespace, name, err)
-	}
-	t.lease, t.renewed = renewed.lease, renewed.renewed
-	return nil
+	return failure
 }
 
 // release gives the Lease of a tenure up, so that another replica may take it at once.

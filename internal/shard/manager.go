@@ -50,6 +50,9 @@ type Options struct {
 	// shards, in whole seconds. A replica that could not renew a Lease stops work on the
 	// shard after two thirds of it, and renews it every third. Default DefaultLeaseDuration.
 	LeaseDuration time.Duration
+	// Fence is told until when this replica may work; nil: there is none. It stands in the
+	// transports of everything that is written in the work on shards, and not in Client's.
+	Fence *Fence
 	// Clock is the time; nil: the real one.
 	Clock clock.WithTicker
 	// Registerer receives the metrics; nil: they are exposed nowhere.
@@ -59,7 +62,8 @@ type Options struct {
 // Manager holds a fair share of a component's shards for this replica. Each shard is held
 // by one replica at most: a shard changes hands only after the former holder has stopped
 // the work on it and given the Lease up, or was silent for the whole lease duration, in
-// which case it stopped the work itself before, when it could not renew the Lease in time.
+// which case it stopped the work itself before, when it could not renew the Lease in time;
+// what it had not stopped yet, the Fence keeps from being written.
 //
 // No replica compares its clock with another's: how long a Lease has been silent is counted
 // from the moment at which this process saw it change.
@@ -73,6 +77,7 @@ type Manager struct {
 
 	mu          sync.RWMutex
 	held        map[int]time.Time // shards to work on -> until when, unless renewed
+	ending      time.Time         // the earliest such time, also of shards on which the work still stops; zero: none
 	announced   time.Time         // when this replica's membership was last renewed
 	subscribers []func(gained, lost []int)
 	changes     []change // that subscribers have not been told yet
@@ -120,6 +125,9 @@ func NewManager(o Options) (*Manager, error) {
 	_, err := m.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: wake, DeleteFunc: wake, UpdateFunc: func(any, any) { m.poke() },
 	})
+	if o.Fence != nil {
+		o.Fence.manager.Store(m)
+	}
 	return m, err
 }
 
@@ -240,6 +248,9 @@ func (m *Manager) tend(ctx context.Context, done <-chan struct{}, wg *sync.WaitG
 	stopping := false
 	for {
 		m.observe()
+		// First of all, and before anything is sent: this process may have been paused.
+		m.record(ctx, nil, m.expire(ctx))
+		m.tell(wg)
 		if !stopping {
 			failure = m.compare(ctx)
 			stopping = failure != nil
@@ -266,8 +277,8 @@ func (m *Manager) pass(ctx context.Context, stopping bool) {
 	requests, cancel := context.WithTimeout(ctx, m.patience())
 	defer cancel()
 	m.renewShards(requests)
-	m.tendMember(requests, stopping)
 	lost := m.expire(ctx)
+	m.tendMember(requests, stopping)
 	m.releaseDrained(requests)
 	gained, surplus := m.balance(requests, stopping)
 	if !stopping {

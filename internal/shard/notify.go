@@ -14,24 +14,32 @@ import (
 // change is what subscribers are told of.
 type change struct{ gained, lost []int }
 
-// record makes what a pass changed visible to Owns, and queues it for the subscribers.
-func (m *Manager) record(ctx context.Context, gained, lost []int) {
-	slices.Sort(lost)
-	held := map[int]time.Time{}
+// publish makes the state of the tenures visible to Owns and to the fence. It is called
+// with the lock held.
+func (m *Manager) publish() {
+	m.held, m.ending = map[int]time.Time{}, time.Time{}
 	for shard, t := range m.tenures {
 		if !t.leaving {
-			held[shard] = t.renewed.Add(m.deadline())
+			m.held[shard] = t.until
+		}
+		if !t.drained && (m.ending.IsZero() || t.until.Before(m.ending)) {
+			m.ending = t.until
 		}
 	}
-	m.gauge.Set(float64(len(held)))
+	m.gauge.Set(float64(len(m.held)))
+}
+
+// record makes what a pass changed visible, and queues it for the subscribers.
+func (m *Manager) record(ctx context.Context, gained, lost []int) {
+	slices.Sort(lost)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.held = held
+	m.publish()
 	if len(gained)+len(lost) == 0 {
 		return
 	}
 	m.changes = append(m.changes, change{gained: gained, lost: lost})
-	klog.FromContext(ctx).Info("Ownership of shards changes", "gained", gained, "lost", lost, "owned", len(held))
+	klog.FromContext(ctx).Info("Ownership of shards changes", "gained", gained, "lost", lost, "owned", len(m.held))
 }
 
 // tell starts telling the subscribers of the queued changes, unless that is under way: a

@@ -28,7 +28,7 @@ func (m *Manager) renewShards(ctx context.Context) {
 	errs := map[int]*error{}
 	var wg sync.WaitGroup
 	for shard, t := range m.tenures {
-		if t.expired || t.drained || now.Before(t.renewed.Add(m.renewEvery())) {
+		if t.expired || t.drained || !m.renewalDue(t, now) {
 			continue
 		}
 		err := new(error)
@@ -41,6 +41,10 @@ func (m *Manager) renewShards(ctx context.Context) {
 			m.failed(ctx, *err, "Could not renew the Lease of a shard")
 		}
 	}
+}
+
+func (m *Manager) renewalDue(t *tenure, now time.Time) bool {
+	return t.doubted || !now.Before(t.renewed.Add(m.renewEvery()))
 }
 
 // tendMember keeps this replica known to the others while it takes part, and takes its
@@ -62,7 +66,7 @@ func (m *Manager) tendMember(ctx context.Context, stopping bool) {
 		if member, err = m.acquire(ctx, name, m.seen[name].lease); err == nil {
 			m.member = member
 		}
-	case !m.clock.Now().Before(m.member.renewed.Add(m.renewEvery())):
+	case m.renewalDue(m.member, m.clock.Now()):
 		err = m.renew(ctx, m.member)
 	}
 	if err != nil {
@@ -77,20 +81,30 @@ func (m *Manager) tendMember(ctx context.Context, stopping bool) {
 }
 
 // expire ends the tenures whose Leases could not be renewed in time or are another's, and
-// returns the shards that were worked on until now.
+// returns the shards that were worked on until now. The others go on for as long as their
+// Leases were renewed for. One whose time ran out is over even if its Lease was renewed
+// after all: Owns has said no meanwhile, and what was not done for that is made up for when
+// the shard is gained again.
 func (m *Manager) expire(ctx context.Context) (lost []int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	now := m.clock.Now()
 	for shard, t := range m.tenures {
-		if now.Before(t.renewed.Add(m.deadline())) && !t.expired {
+		if !t.expired && now.Before(t.until) {
+			t.until = t.renewed.Add(m.deadline())
 			continue
 		}
 		t.expired = true
+		if t.until.After(now) {
+			t.until = now
+		}
 		if !t.leaving {
 			klog.FromContext(ctx).Error(nil, "Lost a shard", "shard", shard, "lastRenewed", t.renewed)
 			t.leaving = true
 			lost = append(lost, shard)
 		}
 	}
+	m.publish()
 	return lost
 }
 
@@ -118,13 +132,16 @@ func (m *Manager) releaseDrained(ctx context.Context) {
 }
 
 // balance leaves shards that are more than this replica's share and takes free ones as far
-// as they are less.
+// as they are less. While work on lost shards still stops none is taken, for the fence lets
+// nothing be written for it.
 func (m *Manager) balance(ctx context.Context, stopping bool) (gained, surplus []int) {
 	var working []int
+	fenced := false
 	for shard, t := range m.tenures {
 		if !t.leaving {
 			working = append(working, shard)
 		}
+		fenced = fenced || t.expired && !t.drained
 	}
 	share := 0
 	if !stopping && m.settled {
@@ -137,7 +154,7 @@ func (m *Manager) balance(ctx context.Context, stopping bool) (gained, surplus [
 		surplus = append(surplus, working[last])
 		working = working[:last]
 	}
-	for shard := 0; shard < m.o.Shards && len(working)+len(gained) < share; shard++ {
+	for shard := 0; shard < m.o.Shards && len(working)+len(gained) < share && !fenced; shard++ {
 		name := m.leaseName(shard)
 		s := m.seen[name]
 		if m.tenures[shard] != nil || s.holder() != m.o.Identity && m.live(s) {
@@ -152,6 +169,7 @@ func (m *Manager) balance(ctx context.Context, stopping bool) (gained, surplus [
 			m.failed(ctx, err, "Could not take a free shard")
 			continue
 		}
+		t.until = t.renewed.Add(m.deadline())
 		m.tenures[shard] = t
 		gained = append(gained, shard)
 	}
@@ -263,10 +281,20 @@ func (m *Manager) patience() time.Duration {
 	patience, now := m.renewEvery(), m.clock.Now()
 	for _, t := range m.tenures {
 		if !t.expired {
-			patience = min(patience, t.renewed.Add(m.deadline()).Sub(now))
+			patience = min(patience, t.until.Sub(now))
 		}
 	}
 	return max(patience, time.Millisecond)
+}
+
+// overdue says whether a renewal became due while the last pass was under way.
+func (m *Manager) overdue(now time.Time) bool {
+	for _, t := range m.tenures {
+		if !t.expired && !t.drained && m.renewalDue(t, now) {
+			return true
+		}
+	}
+	return m.member != nil && m.renewalDue(m.member, now)
 }
 
 // due is the time until the next pass if no event comes before.
@@ -279,12 +307,15 @@ func (m *Manager) due() time.Duration {
 		}
 	}
 	consider(m.retry)
+	if m.retry.IsZero() && m.overdue(now) {
+		return 0
+	}
 	if m.member != nil {
 		consider(m.member.renewed.Add(m.renewEvery()))
 	}
 	for _, t := range m.tenures {
 		consider(t.renewed.Add(m.renewEvery()))
-		consider(t.renewed.Add(m.deadline()))
+		consider(t.until)
 	}
 	for _, s := range m.seen {
 		if s.holder() != m.o.Identity {

@@ -25,7 +25,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/klog/v2"
 )
 
 // world is the Leases of one API server, which are written with optimistic concurrency as
@@ -43,9 +45,10 @@ type world struct {
 type replica struct {
 	*Manager
 	cut     atomic.Bool   // its requests fail
-	hang    atomic.Bool   // its requests wait for resume
+	hang    atomic.Bool   // its updates wait for resume
 	resume  chan struct{} // closed at the end of the hanging
 	slow    time.Duration // how long it takes to become a member
+	logger  klog.Logger
 	stop    context.CancelFunc
 	stopped chan struct{}
 	err     error // of Run
@@ -101,6 +104,9 @@ func (w *world) check() {
 			}
 			owner[shard] = r.o.Identity
 		}
+		if r.o.Fence.Check() != nil {
+			continue // whatever is under way writes nothing
+		}
 		for _, shard := range r.works() {
 			if other, taken := worker[shard]; taken {
 				w.t.Errorf("%s: shard %d is worked on by %s and %s", time.Now().Format(time.TimeOnly), shard, other, r.o.Identity)
@@ -113,19 +119,19 @@ func (w *world) check() {
 // start starts a replica of convoy-cm.
 func (w *world) start(identity string, shards int, options ...func(*replica, *Options)) *replica {
 	w.t.Helper()
-	r := &replica{working: map[int]bool{}, resume: make(chan struct{}), stopped: make(chan struct{})}
-	o := Options{Component: "convoy-cm", Identity: identity, Shards: shards}
+	r := &replica{logger: klog.Background(), working: map[int]bool{}, resume: make(chan struct{}), stopped: make(chan struct{})}
+	o := Options{Component: "convoy-cm", Identity: identity, Shards: shards, Fence: &Fence{}}
 	for _, option := range options {
 		option(r, &o)
 	}
-	o.Client = w.client(r)
+	o.Client = hanging{w.client(r), r}
 	manager, err := NewManager(o)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	r.Manager = manager
 	manager.Subscribe(r.changed)
-	ctx, stop := context.WithCancel(w.t.Context())
+	ctx, stop := context.WithCancel(klog.NewContext(w.t.Context(), r.logger))
 	r.stop = stop
 	go func() {
 		defer close(r.stopped)
@@ -158,16 +164,58 @@ func (r *replica) works() []int {
 	return slices.Sorted(maps.Keys(r.working))
 }
 
+// pause stops everything that the replica does of itself at its next renewal, while time
+// goes on. What it has under way beside that is the test's affair.
+func (r *replica) pause() {
+	r.resume = make(chan struct{})
+	r.hang.Store(true)
+}
+
+// wake ends a pause.
+func (r *replica) wake() {
+	r.hang.Store(false)
+	close(r.resume)
+}
+
 // kill ends what the others see of the replica.
 func (r *replica) kill() { r.cut.Store(true) }
+
+// hanging is a clientset whose requests wait while the replica is to hang: outside of the
+// fake one, which has one request wait for the other.
+type hanging struct {
+	*fake.Clientset
+	r *replica
+}
+
+func (h hanging) CoordinationV1() coordinationclient.CoordinationV1Interface {
+	return hangingGroup{h.Clientset.CoordinationV1(), h.r}
+}
+
+type hangingGroup struct {
+	coordinationclient.CoordinationV1Interface
+	r *replica
+}
+
+func (h hangingGroup) Leases(namespace string) coordinationclient.LeaseInterface {
+	return hangingLeases{h.CoordinationV1Interface.Leases(namespace), h.r}
+}
+
+type hangingLeases struct {
+	coordinationclient.LeaseInterface
+	r *replica
+}
+
+func (h hangingLeases) Update(ctx context.Context, lease *coordinationv1.Lease, o metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+	if h.r.hang.Load() {
+		<-h.r.resume
+	}
+	return h.LeaseInterface.Update(ctx, lease, o)
+}
 
 // client is a clientset of one process in the world.
 func (w *world) client(r *replica) *fake.Clientset {
 	c := &fake.Clientset{}
 	c.AddReactor("*", "leases", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		if r.hang.Load() {
-			<-r.resume
-		}
 		if create, ok := action.(clienttesting.CreateActionImpl); ok && strings.Contains(create.Object.(*coordinationv1.Lease).Name, "-member-") {
 			time.Sleep(r.slow)
 		}
@@ -194,6 +242,10 @@ func (w *world) react(action clienttesting.Action) (runtime.Object, error) {
 	case clienttesting.UpdateActionImpl:
 		lease := action.Object.(*coordinationv1.Lease)
 		current, err := w.tracker.Get(action.Resource, action.Namespace, lease.Name)
+		if apierrors.IsNotFound(err) && lease.UID != "" {
+			// Leases may be created by an update, so it is the UID that does not fit.
+			return nil, apierrors.NewConflict(resource, lease.Name, errors.New("the UID in the precondition is not that of the object"))
+		}
 		if err != nil {
 			return nil, err
 		}

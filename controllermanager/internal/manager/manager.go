@@ -46,6 +46,8 @@ type Manager struct {
 	events    record.EventBroadcaster
 	recorder  record.EventRecorder
 	synced    atomic.Bool
+	farewell  farewell
+	gained    atomic.Pointer[time.Time] // when shards were gained last; nil: not yet
 	// references tells of changes of the ConfigMaps and Secrets that objects refer to.
 	references *references.Watcher[owner]
 
@@ -62,7 +64,7 @@ func (c *CompletedConfig) New() (*Manager, error) {
 	var err error
 	if m.shards, err = shard.NewManager(shard.Options{
 		Client: c.kube, Namespace: c.options.Process.Namespace, Component: leaseComponent,
-		Identity: process.Identity(), Shards: c.options.Process.Shards, Registerer: c.registry,
+		Identity: process.Identity(), Shards: c.options.Process.Shards, Registerer: c.registry, Fence: c.fence,
 	}); err != nil {
 		return nil, err
 	}
@@ -79,10 +81,7 @@ var eventLimits = record.CorrelatorOptions{BurstSize: 100, QPS: 1. / 10, MaxEven
 func (m *Manager) build() error {
 	c := m.config
 	reader := &references.Reader{Client: c.kube}
-	connections := clusterconn.New(clusterconn.Options{
-		InCluster: c.rest, Secrets: reader, UserAgent: component + "/" + process.Version,
-		Changed: func(name types.NamespacedName) { m.clusters.Enqueue(name, base.PriorityChange) },
-	})
+	connections := m.connections(reader)
 	coordinator := fetch.New(fetch.Options{
 		Secrets: reader, AllowFileSources: c.options.Fetch.AllowFileSources,
 		CacheBytes: c.options.Fetch.CacheBytes, MaxConcurrent: c.options.Fetch.Concurrency, Limits: c.options.Fetch.Limits,
@@ -98,6 +97,14 @@ func (m *Manager) build() error {
 		m.buildSources(coordinator),
 		m.buildReleases(reader, connections, coordinator, renderer),
 	)
+}
+
+// connections makes what keeps the connections to targets.
+func (m *Manager) connections(secrets clusterconn.Secrets) *clusterconn.Connector {
+	return clusterconn.New(clusterconn.Options{
+		InCluster: m.config.rest, Secrets: secrets, Wrap: m.config.fence.Wrap, UserAgent: component + "/" + process.Version,
+		Changed: func(name types.NamespacedName) { m.clusters.Enqueue(name, base.PriorityChange) },
+	})
 }
 
 func (m *Manager) buildClusters(connections *clusterconn.Connector) (err error) {
@@ -128,7 +135,7 @@ func (m *Manager) buildReleases(reader *references.Reader, connections *clusterc
 		Client: m.config.convoy, Namespaces: namespaces{m.config.kube},
 		Releases: m.informers.releases, Inventories: m.informers.inventories, Clusters: m.informers.clusters,
 		GitRepositories: m.informers.gitRepositories, HelmRegistries: m.informers.helmRegistries, OCIRegistries: m.informers.ociRegistries,
-		Sources: m.informers.sources(), Fetcher: coordinator, HostReader: reader,
+		Sources: m.informers.sources(), Fetcher: fetcher{coordinator, &m.gained}, HostReader: reader,
 		References: tracked{m.references, kindRelease},
 		Connector:  connector{connections}, Renderer: renderer,
 		NewApplier: newApplier(m.config.installation, m.config.options.Apply.Concurrency),

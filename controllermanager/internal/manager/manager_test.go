@@ -24,6 +24,7 @@ import (
 	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
 	"kumodo.io/convoy/client/clientset/versioned/fake"
 	"kumodo.io/convoy/controllermanager/internal/options"
+	"kumodo.io/convoy/internal/shard"
 )
 
 // TestGainedShardTakesUpEverything runs the whole process on fakes: objects that exist
@@ -42,7 +43,7 @@ func TestGainedShardTakesUpEverything(t *testing.T) {
 	kube := kubefake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "the-host"}})
 	o := options.New()
 	o.Process.MetricsAddr = "127.0.0.1:0"
-	config := &Config{options: o, rest: &rest.Config{}, convoy: convoy, kube: kube}
+	config := &Config{options: o, rest: &rest.Config{}, convoy: convoy, kube: kube, fence: &shard.Fence{}}
 	completed, err := config.Complete(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(completed.installation).To(Equal("the-host"))
@@ -130,7 +131,7 @@ func TestOpenStore(t *testing.T) {
 func TestOwnership(t *testing.T) {
 	g := NewWithT(t)
 	o := options.New()
-	config := &Config{options: o, rest: &rest.Config{}, convoy: fake.NewSimpleClientset(), kube: kubefake.NewClientset()}
+	config := &Config{options: o, rest: &rest.Config{}, convoy: fake.NewSimpleClientset(), kube: kubefake.NewClientset(), fence: &shard.Fence{}}
 	m, err := (&CompletedConfig{Config: config, installation: "i", registry: prometheus.NewRegistry()}).New()
 	g.Expect(err).NotTo(HaveOccurred())
 	release := &corev1alpha1.Release{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "a"}}
@@ -139,6 +140,11 @@ func TestOwnership(t *testing.T) {
 	g.Expect(m.ownsRelease(namespacedName(key))).To(BeFalse(), "no shard is owned yet")
 	key.Name = "gone"
 	g.Expect(m.ownsRelease(namespacedName(key))).To(BeTrue(), "what is remembered of a Release that is gone must go")
+
+	m.farewell.begin()
+	g.Expect(m.ownsRelease(namespacedName(key))).To(BeFalse(), "work on it that is under way is cut off with that on lost shards")
+	g.Expect(m.farewell.end()).To(ConsistOf(namespacedName(key)))
+	g.Expect(m.ownsRelease(namespacedName(key))).To(BeTrue(), "and then it must go")
 }
 
 func namespacedName(object metav1.ObjectMeta) types.NamespacedName {

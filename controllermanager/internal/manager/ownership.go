@@ -4,11 +4,17 @@ package manager
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/internal/controller/base"
 	"kumodo.io/convoy/internal/shard"
 	"kumodo.io/convoy/internal/sources"
 )
@@ -24,12 +30,46 @@ func (m *Manager) ownsCluster(key types.NamespacedName) bool {
 	return m.shards.OwnsKey(shard.ClusterKey(key.Namespace, key.Name))
 }
 
+// farewell is the time in which the work on lost shards is cut off. Of a Release that is gone
+// from the cache nobody knows any more whether it was in one of them, so that it counts as
+// lost: a pass over it may still be under way, by which its objects would come again.
+type farewell struct {
+	mu   sync.Mutex
+	lost map[types.NamespacedName]bool // gone Releases that were asked for; nil: nothing is cut off
+}
+
+func (f *farewell) begin() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lost = map[types.NamespacedName]bool{}
+}
+
+// end gives the gone Releases that were taken for lost.
+func (f *farewell) end() []types.NamespacedName {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	lost := slices.Collect(maps.Keys(f.lost))
+	f.lost = nil
+	return lost
+}
+
+// takes says whether a gone Release counts as lost.
+func (f *farewell) takes(key types.NamespacedName) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.lost == nil {
+		return false
+	}
+	f.lost[key] = true
+	return true
+}
+
 // ownsRelease tells whether this process works on a Release. One that is gone from the
-// cache is: what is remembered of it must go too.
+// cache is, but while work is cut off: what is remembered of it must go too.
 func (m *Manager) ownsRelease(key types.NamespacedName) bool {
 	object, exists, err := m.informers.releases.GetStore().GetByKey(key.String())
 	if err != nil || !exists {
-		return true
+		return !m.farewell.takes(key)
 	}
 	release, ok := object.(*corev1alpha1.Release)
 	return ok && m.ownsCachedRelease(release)
@@ -51,14 +91,19 @@ func (m *Manager) ownsSource(kind string) func(types.NamespacedName) bool {
 func (m *Manager) ownershipChanged(ctx context.Context) func(gained, lost []int) {
 	return func(gained, lost []int) {
 		if len(lost) > 0 {
+			m.farewell.begin()
 			for _, queue := range []queue{m.clusters, m.releases, m.gitRepositories, m.helmRegistries, m.ociRegistries} {
 				if err := queue.DropUnowned(ctx); err != nil {
 					klog.FromContext(ctx).Info("Work on lost shards did not end", "controller", queue.Name(), "err", err)
 				}
 			}
+			for _, gone := range m.farewell.end() {
+				m.releases.Enqueue(gone, base.PriorityResync)
+			}
 			m.references.Retain(m.owns)
 		}
 		if len(gained) > 0 {
+			m.gained.Store(ptr.To(time.Now()))
 			m.enqueueOwned()
 		}
 	}

@@ -4,6 +4,8 @@ package manager
 
 import (
 	"context"
+	"sync/atomic"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +16,7 @@ import (
 	"kumodo.io/convoy/controllermanager/internal/apply"
 	"kumodo.io/convoy/controllermanager/internal/controller/cluster"
 	"kumodo.io/convoy/controllermanager/internal/controller/release"
+	"kumodo.io/convoy/fetch"
 )
 
 // connector gives the Release controller its connections.
@@ -25,6 +28,21 @@ func (c connector) ConnectRelease(ctx context.Context, target *corev1alpha1.Clus
 		return nil, err
 	}
 	return connection, nil
+}
+
+// fetcher fetches for the Release controller. What it knows of a moving reference from before
+// this process last gained shards does not count: another replica may have delivered a newer
+// revision since, over which the known one must not come.
+type fetcher struct {
+	fetch.Fetcher
+	gained *atomic.Pointer[time.Time]
+}
+
+func (f fetcher) Resolve(ctx context.Context, want fetch.Want) (revision string, checkedAt time.Time, err error) {
+	if gained := f.gained.Load(); gained != nil && gained.After(want.Since) {
+		want.Since = *gained
+	}
+	return f.Fetcher.Resolve(ctx, want)
 }
 
 // prober asks clusters for the Cluster controller.
