@@ -90,6 +90,8 @@ func newAPIServer(t *testing.T) *apiServer {
 		{Group: "events.k8s.io", Version: "v1", Resource: "events"}:                                       {"Event", true},
 		{Group: "apps", Version: "v1", Resource: "deployments"}:                                           {"Deployment", true},
 		{Group: "apps", Version: "v1", Resource: "statefulsets"}:                                          {"StatefulSet", true},
+		{Group: "batch", Version: "v1", Resource: "jobs"}:                                                 {"Job", true},
+		{Version: "v1", Resource: "pods"}:                                                                 {"Pod", true},
 		{Group: "ex.test", Version: "v1", Resource: "widgets"}:                                            {"Widget", true},
 		{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}:             {"CustomResourceDefinition", false},
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}:                     {"ClusterRole", false},

@@ -146,13 +146,14 @@ func Reason(err error) string {
 		conflict   *ConflictError
 		immutable  *ImmutableError
 		waiting    *WaitingError
+		obstacle   *ObstacleError
 	)
 	switch {
 	case errors.As(err, &validation):
 		return validation.Reason()
 	case errors.As(err, &waiting): // before what it may wrap
 		return corev1alpha1.ReasonProgressing
-	case errors.As(err, &ownership):
+	case errors.As(err, &ownership), errors.As(err, &obstacle):
 		return corev1alpha1.ReasonOwnershipConflict
 	case errors.As(err, &conflict):
 		return corev1alpha1.ReasonApplyConflict

@@ -92,7 +92,7 @@ func (s *scope) summarize(out outcome) {
 		s.set(corev1alpha1.ConditionReady, metav1.ConditionFalse, out.reason, out.message, generation)
 		return
 	}
-	if out.kind == rests && !s.release.DeletionTimestamp.IsZero() {
+	if out.kind == rests && (out.silent || !s.release.DeletionTimestamp.IsZero()) {
 		return
 	}
 	worst := s.worstPart()

@@ -43,6 +43,7 @@ type Applier interface {
 	Validate(ctx context.Context, objects []render.Object) error
 	Untouched(ctx context.Context, entries []corev1alpha1.InventoryEntry) map[string]bool
 	Apply(ctx context.Context, objects []render.Object) []apply.Result
+	MakeWay(ctx context.Context, object render.Object) (vacant bool, err error)
 	Prune(ctx context.Context, entries []corev1alpha1.InventoryEntry) []apply.PruneResult
 	Orphan(ctx context.Context, entries []corev1alpha1.InventoryEntry) []apply.PruneResult
 }
@@ -128,6 +129,7 @@ type Controller struct {
 	expressions       expressions
 	sightings         sightings
 	stored            shelf
+	renderings        renderings
 	metrics           *metrics
 }
 
@@ -158,6 +160,11 @@ func newController(config Config) *Controller {
 		inventories: config.Inventories.GetIndexer(),
 		clusters:    config.Clusters.GetIndexer(),
 		metrics:     newMetrics(config.Harness.Registerer),
+	}
+	c.renderings = renderings{
+		engine: config.Renderer, clock: config.Clock, patience: renderPatience,
+		enqueue: func(release types.NamespacedName, p base.Priority) { c.Enqueue(release, p) },
+		of:      map[types.NamespacedName]map[renderID]*rendering{}, left: map[string]int{}, lines: map[string][]turn{},
 	}
 	c.deliver = c.deliverSteps()
 	c.remove = c.removeSteps()

@@ -4,6 +4,7 @@ package release
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,6 +35,11 @@ func (c *Controller) findDeleteHooks(ctx context.Context, s *scope) outcome {
 		return abort(ctx.Err())
 	}
 	patience := untilFrom(s.release.DeletionTimestamp.Time, timeout(s.release), s.now)
+	if errors.Is(err, errRendering) && patience > 0 {
+		out := deleting(corev1alpha1.ReasonDeleting, "rendering what is applied, for its preDelete hooks")
+		out.after = patience
+		return out
+	}
 	if apierrors.IsNotFound(err) || patience == 0 {
 		s.notices = append(s.notices, notice{warning: true, reason: "HooksSkipped", message: fmt.Sprintf(
 			"deleted without preDelete and postDelete hooks, if there are any, because what was applied cannot be rendered: %v", err)})

@@ -36,6 +36,18 @@ func (c *Controller) runHooks(point corev1alpha1.HookPoint) func(ctx context.Con
 	}
 }
 
+// runPreSync runs the preSync hooks, before anything of the render is applied but what they
+// cannot run without.
+func (c *Controller) runPreSync(ctx context.Context, s *scope) outcome {
+	point := corev1alpha1.HookPreSync
+	if s.runsHooks(point) && len(byWeight(s.result.Hooks, point)) > 0 && !s.hooksBegan(point) {
+		if out := c.applyNeeds(ctx, s); out.kind != proceeds {
+			return out
+		}
+	}
+	return c.runHooks(point)(ctx, s)
+}
+
 // runPostSync runs the postSync hooks when everything that was applied is healthy. Once
 // they run, it does not have to stay so.
 func (c *Controller) runPostSync(ctx context.Context, s *scope) outcome {
@@ -54,7 +66,9 @@ func (c *Controller) runPostSync(ctx context.Context, s *scope) outcome {
 // hooksBegan tells whether a hook of a point was started for the desired state.
 func (s *scope) hooksBegan(point corev1alpha1.HookPoint) bool {
 	return s.release.Status.Lifecycle != nil && slices.ContainsFunc(s.release.Status.Lifecycle.Hooks,
-		func(status corev1alpha1.HookStatus) bool { return status.On == point && status.Run == s.run })
+		func(status corev1alpha1.HookStatus) bool {
+			return status.On == point && status.Run == s.run && status.Object != nil
+		})
 }
 
 // runsHooks tells whether the hooks of a point run in this pass: those of a sync do unless
@@ -83,10 +97,21 @@ func byWeight(hooks []render.Hook, point corev1alpha1.HookPoint) [][]render.Hook
 	return groups
 }
 
+// runGroup runs hooks of one point and weight. When that was the last thing to do at the point,
+// what the hooks of it left is removed.
 func (c *Controller) runGroup(ctx context.Context, s *scope, hooks []render.Hook) outcome {
+	out := c.followGroup(ctx, s, hooks)
+	if out.kind != aborts {
+		c.cleanUp(ctx, s, hooks[0].On)
+	}
+	return out
+}
+
+// followGroup starts the hooks that were not yet, and waits for their end.
+func (c *Controller) followGroup(ctx context.Context, s *scope, hooks []render.Hook) outcome {
 	var running []string
 	for _, hook := range hooks {
-		if s.hookStatus(hook.Name) == nil {
+		if !s.hookBegan(hook) {
 			if out := c.startHook(ctx, s, hook); out.kind != proceeds {
 				return out
 			}
@@ -97,8 +122,7 @@ func (c *Controller) runGroup(ctx context.Context, s *scope, hooks []render.Hook
 			running = append(running, hookText(hook, status.Message))
 			continue
 		}
-		c.cleanUp(ctx, s, hook, status.Phase)
-		if status.Phase == corev1alpha1.HookFailed && hook.FailurePolicy != corev1alpha1.HookFailureIgnore {
+		if stops(hook, status) {
 			return stuck(corev1alpha1.ConditionApplied, corev1alpha1.ReasonHookFailed, fmt.Sprintf("%s; %s",
 				failedText(hook, status.Message), wayOut(hook)))
 		}
@@ -107,6 +131,17 @@ func (c *Controller) runGroup(ctx context.Context, s *scope, hooks []render.Hook
 		return waitUnderWay(corev1alpha1.ReasonWaitingForHook, "waiting for "+listed(running, "; "), 0)
 	}
 	return next()
+}
+
+// hookBegan tells whether a hook was started, or has failed without.
+func (s *scope) hookBegan(hook render.Hook) bool {
+	status := s.hookStatus(hook.Name)
+	return status != nil && (status.Object != nil || status.Phase != corev1alpha1.HookRunning)
+}
+
+// stops tells whether a hook has failed and nothing goes on after it.
+func stops(hook render.Hook, status *corev1alpha1.HookStatus) bool {
+	return status.Phase == corev1alpha1.HookFailed && hook.FailurePolicy != corev1alpha1.HookFailureIgnore
 }
 
 func hookText(hook render.Hook, message string) string {
@@ -165,7 +200,7 @@ func (s *scope) setHookStatus(status corev1alpha1.HookStatus) {
 	*hooks = append(*hooks, status)
 }
 
-// expire ends a run that takes longer than it may, and asks for a pass when it will.
+// expire ends a run that takes longer than it may, its start included, and asks for a pass when it will.
 func (s *scope) expire(hook render.Hook, status *corev1alpha1.HookStatus) {
 	if status.Phase != corev1alpha1.HookRunning || status.StartedAt == nil {
 		return
@@ -175,7 +210,11 @@ func (s *scope) expire(hook render.Hook, status *corev1alpha1.HookStatus) {
 		s.wakeIn(left + time.Second)
 		return
 	}
-	message := fmt.Sprintf("did not end within %s", limit)
+	verb := "end"
+	if status.Object == nil {
+		verb = "start"
+	}
+	message := fmt.Sprintf("did not %s within %s", verb, limit)
 	if status.Message != "" {
 		message += " (" + status.Message + ")"
 	}

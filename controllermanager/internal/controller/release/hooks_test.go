@@ -211,7 +211,7 @@ func TestHookIsAppliedMarkedAndWithItsOwnLimits(t *testing.T) {
 			hook.Object.Object.Object["spec"] = tt.spec
 			rendered := hook.Object.Object.DeepCopy()
 			object := runnable(hook, "run 1", 90*time.Second+time.Millisecond)
-			w.Expect(object.Object.GetAnnotations()).To(HaveKeyWithValue(annotationRun, "run 1"))
+			w.Expect(object.Object.GetAnnotations()).To(HaveKeyWithValue(apply.AnnotationHookRun, "run 1"))
 			w.Expect(object.Object.Object["spec"]).To(Equal(tt.expect))
 			w.Expect(hook.Object.Object).To(Equal(rendered), "what was rendered is shared")
 		})

@@ -4,10 +4,12 @@ package release
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
-	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -18,13 +20,17 @@ import (
 )
 
 // startHook applies the object of a hook. What an earlier run left is deleted first, and
-// waited for.
+// waited for, unless the object does not run and is applied over.
 func (c *Controller) startHook(ctx context.Context, s *scope, hook render.Hook) outcome {
-	ready, out := c.clearWay(ctx, s, hook)
-	if !ready {
-		return out
-	}
+	object := runnable(hook, s.runMark(hook), s.hookLimit(hook))
 	_, known := s.entryOf(hook)
+	if !lasting(hook.Object.Key()) {
+		vacant, err := s.applier.MakeWay(ctx, object)
+		if err != nil {
+			return c.hookNotStarted(s, hook, err)
+		}
+		known = known && !vacant
+	}
 	ahead := corev1alpha1.InventoryEntry{ObjectKey: hook.Object.Key(), Stage: hook.Object.Stage, Hook: hook.Name, Keep: hook.Object.Keep}
 	if err := c.writeEntries(ctx, s, inventory.Record(s.entries(), ahead), ""); err != nil {
 		return abort(err)
@@ -32,26 +38,49 @@ func (c *Controller) startHook(ctx context.Context, s *scope, hook render.Hook) 
 	if !known {
 		s.noteAhead(inventory.Key(ahead))
 	}
-	object := runnable(hook, s.run, s.hookLimit(hook))
 	result := s.applier.Apply(ctx, []render.Object{object})[0]
 	if !identityRefused(result.Err) {
 		delete(s.ahead, inventory.Key(ahead))
 	}
 	if result.Err != nil {
-		return c.hookNotStarted(ctx, s, hook, result)
+		return c.hookNotStarted(s, hook, result.Err)
 	}
 	s.setEntries(inventory.Record(s.entries(), entryOf(object, result, hook.Name)))
 	c.started(s, hook, result)
 	return next()
 }
 
-// hookNotStarted is the outcome of a hook whose object could not be applied: the sync
-// failed, and is tried again as a whole.
-func (c *Controller) hookNotStarted(ctx context.Context, s *scope, hook render.Hook, result apply.Result) outcome {
-	s.takeBack([]apply.Result{result})
-	out := fail(corev1alpha1.ConditionApplied, apply.Reason(result.Err), fmt.Errorf("%s: %w", hookText(hook, ""), result.Err))
-	out.soon = apply.Retryable(result.Err)
+// hookNotStarted is the outcome of a hook whose object could not be applied: what ends by
+// itself is waited for, else the sync failed, and is tried again as a whole.
+func (c *Controller) hookNotStarted(s *scope, hook render.Hook, err error) outcome {
+	s.takeBack([]apply.Result{{Key: hook.Object.Key(), Err: err}})
+	if waiting, ok := errors.AsType[*apply.WaitingError](err); ok {
+		why := waiting.Error()
+		if meta.IsNoMatchError(err) {
+			why += ": its definition has to be among the objects, or that of a hook that runs before"
+		}
+		return s.postpone(hook, why)
+	}
+	out := fail(corev1alpha1.ConditionApplied, apply.Reason(err), fmt.Errorf("%s: %w", hookText(hook, ""), err))
+	out.soon = apply.Retryable(err)
 	return out
+}
+
+// postpone waits with a hook that cannot be started yet, no longer than it may take. It is in
+// the status since the first time, without an object.
+func (s *scope) postpone(hook render.Hook, why string) outcome {
+	if s.hookStatus(hook.Name) == nil {
+		s.setHookStatus(corev1alpha1.HookStatus{
+			Name: hook.Name, On: hook.On, Run: s.run, Phase: corev1alpha1.HookRunning, StartedAt: &metav1.Time{Time: s.now},
+		})
+	}
+	status := s.hookStatus(hook.Name)
+	status.Message = why
+	s.expire(hook, status)
+	if status.Phase != corev1alpha1.HookRunning {
+		return next() // it has failed
+	}
+	return waitUnderWay(corev1alpha1.ReasonWaitingForHook, "waiting for "+hookText(hook, why), time.Second)
 }
 
 // started notes the run in the status. An object that does not run has done its work.
@@ -71,21 +100,40 @@ func passive(key corev1alpha1.ObjectKey) bool {
 	return apply.Passive(schema.GroupKind{Group: key.Group, Kind: key.Kind})
 }
 
-// annotationRun on a hook's object is the run that it was made for: it tells a process
-// that died between making it and noting it apart from one that has yet to make it.
-const annotationRun = "convoy.kumodo.io/hook-run"
+// lasting tells the kinds whose objects are never deleted for the next run of a hook: those
+// that do not run, and those with which more would go.
+func lasting(key corev1alpha1.ObjectKey) bool {
+	_, irreplaceable := render.Irreplaceable(schema.GroupKind{Group: key.Group, Kind: key.Kind})
+	return irreplaceable || passive(key)
+}
+
+// runMark is the mark on the object of a hook by which a process knows it as made for this run
+// when the one that made it died before it noted that. Beside the hook, whose object may be that
+// of another one too, it tells of the Release and of the sync: a desired state can come back, in
+// another Release of the name or after another desired state, and its hooks run then.
+func (s *scope) runMark(hook render.Hook) string {
+	h := sha256.New()
+	fmt.Fprintln(h, s.release.UID, s.run)
+	if sync := s.before.Sync; sync != nil && sync.StartedAt != nil {
+		fmt.Fprintln(h, "since", sync.StartedAt.Unix())
+	}
+	if applied := s.before.Applied; applied != nil {
+		fmt.Fprintln(h, "after", applied.At.Unix())
+	}
+	return fmt.Sprintf("%s/%x", hook.Name, h.Sum(nil)[:8])
+}
 
 // runnable gives a hook's object as it is applied: marked with its run, without a time after
 // which it removes itself, since its end has to be seen, and, where it runs to an end, with a
 // time after which the target stops it. That holds when nobody is there to stop it, too.
-func runnable(hook render.Hook, run string, limit time.Duration) render.Object {
+func runnable(hook render.Hook, mark string, limit time.Duration) render.Object {
 	object := hook.Object
 	content := object.Object.DeepCopy()
 	annotations := content.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[annotationRun] = run
+	annotations[apply.AnnotationHookRun] = mark
 	content.SetAnnotations(annotations)
 	kind := content.GroupVersionKind().GroupKind()
 	if spec, ok := content.Object["spec"].(map[string]any); ok && (kind == jobKind || kind == podKind) {
@@ -99,31 +147,6 @@ func runnable(hook render.Hook, run string, limit time.Duration) render.Object {
 	return object
 }
 
-// clearWay deletes what an earlier run of the hook left, unless its object does not run
-// and is applied over. It is not ready while that takes time.
-func (c *Controller) clearWay(ctx context.Context, s *scope, hook render.Hook) (ready bool, out outcome) {
-	entry, ok := s.entryOf(hook)
-	if !ok || passive(hook.Object.Key()) {
-		return true, outcome{}
-	}
-	adopted, err := c.madeForRun(ctx, s, hook)
-	if err != nil {
-		return false, fail(corev1alpha1.ConditionApplied, apply.Reason(err), fmt.Errorf("%s: %w", hookText(hook, ""), err))
-	}
-	if adopted {
-		return true, outcome{} // applying it again changes nothing
-	}
-	left, err := c.deleteWaves(ctx, s, []corev1alpha1.InventoryEntry{entry})
-	switch {
-	case err != nil:
-		return false, fail(corev1alpha1.ConditionApplied, pruneReason(err), fmt.Errorf("%s, from its last run: %w", hookText(hook, ""), err))
-	case len(left) > 0:
-		return false, waitUnderWay(corev1alpha1.ReasonWaitingForHook,
-			fmt.Sprintf("waiting for the object of the last run of %s to be gone", hookText(hook, "")), time.Second)
-	}
-	return true, outcome{}
-}
-
 func (s *scope) entryOf(hook render.Hook) (corev1alpha1.InventoryEntry, bool) {
 	key := inventory.KeyOf(hook.Object.Key())
 	for _, entry := range s.entries() {
@@ -132,29 +155,4 @@ func (s *scope) entryOf(hook render.Hook) (corev1alpha1.InventoryEntry, bool) {
 		}
 	}
 	return corev1alpha1.InventoryEntry{}, false
-}
-
-// madeForRun tells whether the live object of a hook was made for the scope's run.
-func (c *Controller) madeForRun(ctx context.Context, s *scope, hook render.Hook) (bool, error) {
-	live, err := readLive(ctx, s.target, hook.Object.Key())
-	if err != nil || live == nil {
-		return false, err
-	}
-	return live.GetDeletionTimestamp() == nil && live.GetAnnotations()[annotationRun] == s.run, nil
-}
-
-// cleanUp deletes the object of a hook that has ended, where its policy says so. Its
-// failure is no failure of the sync: what stays is deleted before the next run.
-func (c *Controller) cleanUp(ctx context.Context, s *scope, hook render.Hook, phase corev1alpha1.HookPhase) {
-	policy := corev1alpha1.HookDeleteSucceeded
-	if phase == corev1alpha1.HookFailed {
-		policy = corev1alpha1.HookDeleteFailed
-	}
-	entry, ok := s.entryOf(hook)
-	if !ok || !slices.Contains(hook.DeletePolicy, policy) {
-		return
-	}
-	if left, err := c.deleteWaves(ctx, s, []corev1alpha1.InventoryEntry{entry}); err != nil || len(left) > 0 {
-		s.wakeIn(deletionPoll)
-	}
 }

@@ -19,23 +19,27 @@ var (
 	podKind = schema.GroupKind{Kind: "Pod"}
 )
 
-// removeSpent deletes the Jobs of hooks that have a ttlSecondsAfterFinished, that long after
-// their end was recorded. The field is not applied (runnable): the Job would be gone before its
-// end is seen. A Job that cannot be deleted now is no failure of the sync.
+// removeSpent deletes the objects of hooks that have served: those whose policy says so, in case
+// that did not come to its end when they had (cleanUp), and Jobs that have a
+// ttlSecondsAfterFinished, that long after their end was recorded. That field is not applied
+// (runnable): the Job would be gone before its end is seen. What cannot be deleted now is no
+// failure of the sync.
 func (c *Controller) removeSpent(ctx context.Context, s *scope) outcome {
 	if s.result == nil || s.release.Status.Lifecycle == nil {
 		return next()
 	}
+	present := runOf(s.release, s.result.Digest)
+	var spent []corev1alpha1.InventoryEntry
 	for _, hook := range slices.Concat(s.result.Hooks, s.result.OtherHooks) {
-		spent, ok := s.spentEntry(hook)
+		entry, ok := s.disposable(hook, present)
 		if !ok {
-			continue
+			entry, ok = s.spentEntry(hook)
 		}
-		left, err := c.deleteWaves(ctx, s, []corev1alpha1.InventoryEntry{spent})
-		if err != nil || len(left) > 0 {
-			s.wakeIn(deletionPoll)
+		if ok {
+			spent = append(spent, entry)
 		}
 	}
+	c.removeEntries(ctx, s, spent)
 	return next()
 }
 
@@ -43,17 +47,11 @@ func (c *Controller) removeSpent(ctx context.Context, s *scope) outcome {
 // when that will be.
 func (s *scope) spentEntry(hook render.Hook) (corev1alpha1.InventoryEntry, bool) {
 	ttl, limited := timeToLive(hook.Object.Object)
-	entry, applied := s.entryOf(hook)
-	if !limited || !applied || entry.Hook != hook.Name {
+	entry, status := s.lastRun(hook)
+	if !limited || status == nil || status.FinishedAt == nil {
 		return entry, false
 	}
-	i := slices.IndexFunc(s.release.Status.Lifecycle.Hooks, func(status corev1alpha1.HookStatus) bool {
-		return status.Name == hook.Name && status.FinishedAt != nil && status.Object != nil && status.Object.UID == entry.UID
-	})
-	if i < 0 {
-		return entry, false
-	}
-	left := untilFrom(s.release.Status.Lifecycle.Hooks[i].FinishedAt.Time, ttl, s.now)
+	left := untilFrom(status.FinishedAt.Time, ttl, s.now)
 	if left > 0 {
 		s.wakeIn(left)
 	}

@@ -94,7 +94,7 @@ func TestManyReleasesOfOneRepository(t *testing.T) {
 	w := newWorld(t, newRelease(func(r *corev1alpha1.Release) { r.Name, r.Spec.Source.Git.Path = "r0", "apps/r0" }))
 	clock := testclock.NewFakeClock(w.clock.Now())
 	coordinator, renderer := fetch.New(fetch.Options{Clock: clock}), render.New(render.Options{})
-	w.config.Fetcher, w.config.Renderer = coordinator, renderer
+	w.config.Fetcher, w.renderings.engine = coordinator, renderer
 	source, err := w.config.Sources.GitRepositories.GitRepositories(key.Namespace).Get("apps")
 	w.Expect(err).NotTo(HaveOccurred())
 	source.Spec = sourcev1alpha1.GitRepositorySpec{URL: repo.server.URL + "/.git"}

@@ -134,7 +134,7 @@ func declares(result *render.Result, key corev1alpha1.ObjectKey) bool {
 // passes tells errors that say nothing of what a Release declares, because they are likely to
 // pass by themselves.
 func passes(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || errors.Is(err, fetch.ErrUnreachable) || errors.Is(err, clusterconn.ErrUnreachable) ||
+	return ctx.Err() != nil || errors.Is(err, errRendering) || errors.Is(err, fetch.ErrUnreachable) || errors.Is(err, clusterconn.ErrUnreachable) ||
 		errors.Is(err, context.DeadlineExceeded)
 }
 

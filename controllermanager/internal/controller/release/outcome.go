@@ -42,6 +42,8 @@ type outcome struct {
 	stuck bool
 	// soon is true for a failure that is likely to pass by itself within seconds.
 	soon bool
+	// silent is true for a rest after which the summary stays as it is, too.
+	silent bool
 	// after is when the pass is repeated at the latest; 0: when an event comes.
 	after time.Duration
 	// blockedBy names what is waited for.

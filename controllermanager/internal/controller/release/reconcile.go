@@ -29,6 +29,9 @@ func (st step) attemptName() string { return cmp.Or(st.attempt, st.name) }
 // attemptSync is a sync as a whole.
 const attemptSync = "sync"
 
+// stepRender is the step that makes what is desired.
+const stepRender = "render"
+
 // deliverSteps bring the desired state to the target, in this order.
 func (c *Controller) deliverSteps() []step {
 	return []step{
@@ -40,7 +43,7 @@ func (c *Controller) deliverSteps() []step {
 		{"peers", c.awaitPeers, ""},
 		{"artifact", c.fetchArtifact, ""},
 		{"connect", c.connect, ""},
-		{"render", c.renderObjects, ""},
+		{stepRender, c.renderObjects, ""},
 		{"rollback", c.rollBack, ""},
 		{"revive inventory", c.reviveInventory, ""},
 		{"spent hooks", c.removeSpent, ""},
@@ -52,7 +55,7 @@ func (c *Controller) deliverSteps() []step {
 		{"store", c.storeRender, attemptSync},
 		{"namespace", c.createNamespace, attemptSync},
 		{"inventory", c.writeAhead, attemptSync},
-		{"preSync hooks", c.runHooks(corev1alpha1.HookPreSync), attemptSync},
+		{"preSync hooks", c.runPreSync, attemptSync},
 		{"stages", c.applyStages, attemptSync},
 		{"postSync hooks", c.runPostSync, attemptSync},
 		{"prune", c.prune, attemptSync},
@@ -84,11 +87,14 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (b
 		return base.Result{}, c.endAbandoned(ctx, key)
 	}
 	s.references = c.track(ctx, s.release)
-	out := c.pass(ctx, s)
+	out := c.pass(c.renderings.begin(ctx, s), s)
+	s.now = c.config.Clock.Now()
 	c.metrics.changed(s.clusterName(), s.changes)
 	if ctx.Err() != nil {
+		c.renderings.forget(key)
 		return base.Result{}, context.Cause(ctx)
 	}
+	c.renderings.finish(s.renders)
 	if !s.release.DeletionTimestamp.IsZero() {
 		out = c.letGo(ctx, s, out)
 	}
@@ -131,11 +137,13 @@ func (c *Controller) begin(key types.NamespacedName) *scope {
 		return nil
 	}
 	release := c.latestReleases.newest(cached).DeepCopy()
+	now := c.config.Clock.Now()
 	s := &scope{
 		key:     key,
 		release: release,
 		before:  release.Status.DeepCopy(),
-		now:     c.config.Clock.Now(),
+		began:   now,
+		now:     now,
 		request: pendingRequest(release),
 		attempt: c.attempts.of(key),
 	}
@@ -152,12 +160,12 @@ func (c *Controller) pass(ctx context.Context, s *scope) outcome {
 		steps = c.remove
 	}
 	for _, step := range steps {
+		s.now = c.config.Clock.Now() // the step before may have taken long
 		if remaining, early := s.early(step.attemptName()); early {
 			return outcome{kind: rests, after: remaining, step: step.name, attempt: step.attemptName()}
 		}
-		started := c.config.Clock.Now()
 		out := step.run(ctx, s)
-		c.metrics.step(step.name, c.config.Clock.Since(started))
+		c.metrics.step(step.name, c.config.Clock.Since(s.now))
 		out.step, out.attempt = step.name, step.attemptName()
 		if ctx.Err() != nil {
 			return out
@@ -215,6 +223,7 @@ func (c *Controller) forget(key types.NamespacedName) {
 	c.forgetReferences(key)
 	c.sightings.forget(key)
 	c.stored.forget(key)
+	c.renderings.forget(key)
 }
 
 // untilFrom is how long it is from now until d after since, 0 when that is past.

@@ -31,7 +31,7 @@ func (c *Controller) record(_ context.Context, s *scope) outcome {
 	}
 	s.release.Status.Applied = &applied
 	s.handleRequest()
-	wholeInOnePass := s.sync().StartedAt.Time.Equal(s.now)
+	wholeInOnePass := !s.sync().StartedAt.Time.Before(s.began)
 	s.sync().StartedAt = nil
 	if fresh {
 		s.dropOldHooks()

@@ -6,6 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/clusterconn"
@@ -20,6 +24,9 @@ func (c *Controller) renderObjects(ctx context.Context, s *scope) outcome {
 		return c.loadPinned(ctx, s)
 	}
 	result, err := c.render(ctx, s)
+	if errors.Is(err, errRendering) {
+		return s.stillRendering()
+	}
 	if err != nil {
 		return fail(corev1alpha1.ConditionRendered, renderReason(err), err)
 	}
@@ -30,9 +37,40 @@ func (c *Controller) renderObjects(ctx context.Context, s *scope) outcome {
 	return c.noteRender(s)
 }
 
-// render renders the artifact of the scope.
+// render renders the artifact of the scope. It gives errRendering when that takes longer than
+// a pass waits.
 func (c *Controller) render(ctx context.Context, s *scope) (*render.Result, error) {
-	return render.AsNeeded(ctx, c.config.Renderer, c.renderInput(s))
+	result, err := render.AsNeeded(ctx, &c.renderings, c.renderInput(s))
+	if err == nil && c.renderings.pending(ctx) {
+		return nil, errRendering // of two renders, only one is known
+	}
+	return result, err
+}
+
+// quietRendering is how long the conditions of a Release that was rendered before do not tell of
+// a render: they say what is known so far.
+const quietRendering = 10 * time.Second
+
+// stillRendering ends a pass that does not wait for a render. Rendered says so, unless it is
+// an attempt that failed before, or may well be done before anybody looks.
+func (s *scope) stillRendering() outcome {
+	out := outcome{kind: rests}
+	if again := s.attempt; again != nil && again.name == stepRender && again.inputs == fingerprint(s) {
+		out.silent = true
+		return out
+	}
+	message := fmt.Sprintf("waiting to be rendered: more than %d renders for Releases of namespace %s are under way", mostLeft-1, s.key.Namespace)
+	if since := s.renders.since; !since.IsZero() {
+		message = fmt.Sprintf("is being rendered, or waits for its turn, since %s", since.UTC().Format(time.RFC3339))
+		known := meta.FindStatusCondition(s.release.Status.Conditions, corev1alpha1.ConditionRendered)
+		quiet := untilFrom(since, quietRendering, s.now)
+		if known != nil && known.Status != metav1.ConditionUnknown && known.ObservedGeneration == s.release.Generation && quiet > 0 {
+			out.silent, out.after = true, quiet
+			return out
+		}
+	}
+	s.set(corev1alpha1.ConditionRendered, metav1.ConditionUnknown, corev1alpha1.ReasonProgressing, message, s.release.Generation)
+	return out
 }
 
 func (c *Controller) renderInput(s *scope) render.Input {

@@ -39,6 +39,11 @@ func (c *Controller) rollBack(ctx context.Context, s *scope) outcome {
 	}
 	past, err := c.pastRender(ctx, s, status.Rollback.Revision, status.Rollback.Render)
 	switch {
+	case errors.Is(err, errRendering):
+		if s.before.Rollback == nil {
+			status.Rollback = nil // it begins when what it goes back to is known
+		}
+		return outcome{kind: rests, silent: true}
 	case err != nil && mayPass(ctx, err):
 		out := fail(corev1alpha1.ConditionApplied, corev1alpha1.ReasonRolledBack, err)
 		out.message, out.soon = fmt.Sprintf("%s; it cannot be had: %v", status.Rollback.Message, err), true
@@ -193,7 +198,7 @@ func (c *Controller) pastRender(ctx context.Context, s *scope, revision, digest 
 	for _, upgrade := range []bool{true, false} {
 		input := c.renderInput(&past)
 		input.Upgrade = upgrade
-		result, err := c.config.Renderer.Render(ctx, input)
+		result, err := c.renderings.Render(ctx, input)
 		if err != nil {
 			return nil, err
 		}

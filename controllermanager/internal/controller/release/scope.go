@@ -31,7 +31,9 @@ type scope struct {
 	// (setPages).
 	pages     []*corev1alpha1.ReleaseInventory
 	inventory *corev1alpha1.ReleaseInventory
-	// now is the time of the pass. Set before the first step.
+	// began is when the pass began. Set before the first step.
+	began time.Time
+	// now is when the present step began. Set before each step, and at the end of the pass.
 	now time.Time
 	// request is the sync that was asked for and has not been handled yet. Set before the
 	// first step.
@@ -43,6 +45,9 @@ type scope struct {
 	// references is the state of the ConfigMaps and Secrets that the Release refers to. Set
 	// before the first step.
 	references string
+
+	// renders are those that the pass wants. Set before the first step.
+	renders *renderPass
 
 	// cluster is the Release's target. Set by findCluster.
 	cluster *corev1alpha1.Cluster

@@ -65,16 +65,24 @@ func namespaceOf(object render.Object) prerequisite {
 func neededStages(objects []render.Object) map[prerequisite]int32 {
 	stages := map[prerequisite]int32{}
 	for _, object := range objects {
-		switch object.Object.GroupVersionKind().GroupKind() {
-		case schema.GroupKind{Kind: "Namespace"}:
-			stages[prerequisite{namespace: object.Object.GetName()}] = object.Stage
-		case schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
-			group, _, _ := unstructured.NestedString(object.Object.Object, "spec", "group")
-			kind, _, _ := unstructured.NestedString(object.Object.Object, "spec", "names", "kind")
-			stages[prerequisite{kind: schema.GroupKind{Group: group, Kind: kind}}] = object.Stage
+		if gives, ok := given(object); ok {
+			stages[gives] = object.Stage
 		}
 	}
 	return stages
+}
+
+// given is what others may need of an object; ok is false when that is nothing.
+func given(object render.Object) (gives prerequisite, ok bool) {
+	switch object.Object.GroupVersionKind().GroupKind() {
+	case schema.GroupKind{Kind: "Namespace"}:
+		return prerequisite{namespace: object.Object.GetName()}, true
+	case schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
+		group, _, _ := unstructured.NestedString(object.Object.Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(object.Object.Object, "spec", "names", "kind")
+		return prerequisite{kind: schema.GroupKind{Group: group, Kind: kind}}, true
+	}
+	return prerequisite{}, false
 }
 
 // applyStages applies what differs from what was applied last, stage by stage. A stage

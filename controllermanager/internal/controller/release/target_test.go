@@ -38,6 +38,8 @@ type target struct {
 	failures map[string]error
 	// heirs are Releases that objects are given to, by name.
 	heirs map[string]types.NamespacedName
+	// obstacles are the errors of making way for hooks, by name.
+	obstacles map[string]error
 	// lingering objects take time to be deleted, and those that wait for another one of the
 	// Release, which is named, are held back while it is there.
 	lingering map[string]bool
@@ -143,6 +145,30 @@ func (t *target) put(ctx context.Context, object render.Object) (types.UID, appl
 		panic(err)
 	}
 	return uid, apply.Created
+}
+
+// MakeWay deletes what was not made for the run, as the applier does with what is the Release's,
+// and it counts as pruned.
+func (t *target) MakeWay(ctx context.Context, object render.Object) (bool, error) {
+	key := object.Key()
+	if err := t.obstacles[key.Name]; err != nil {
+		return false, err
+	}
+	if t.uids[key.Name] == "" {
+		return true, nil
+	}
+	mapping, _ := t.Mapping(ctx, kindOf(key))
+	live, err := t.dynamic.Resource(mapping.Resource).Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	if err != nil {
+		return false, err
+	}
+	if live.GetAnnotations()[apply.AnnotationHookRun] == object.Object.GetAnnotations()[apply.AnnotationHookRun] {
+		return false, nil
+	}
+	if result := t.Prune(ctx, []corev1alpha1.InventoryEntry{{ObjectKey: key}})[0]; !result.Gone {
+		return false, &apply.WaitingError{For: "the object of its last run to be gone"}
+	}
+	return true, nil
 }
 
 func (t *target) Prune(ctx context.Context, entries []corev1alpha1.InventoryEntry) []apply.PruneResult {
