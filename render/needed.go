@@ -32,6 +32,26 @@ func AsNeeded(ctx context.Context, engine Engine, in Input) (*Result, error) {
 	return installed, nil
 }
 
+// GaveOtherwise tells whether the inputs of a result that AsNeeded gave have given another one
+// first, which then is what is desired: nothing may change without a change of input. An
+// installation that is not the same each time counts, though its inputs are not those of the
+// upgrade that follows it.
+func GaveOtherwise(ctx context.Context, engine Engine, in Input, result *Result) (bool, error) {
+	first, applied := in.Release.Status.Render, in.Release.Status.Applied
+	if result.GaveOtherwise(first) {
+		return true, nil
+	}
+	if first == nil || applied == nil || first.Digest != applied.Render || result.Digest == applied.Render || !appliedOnce(in.Release) {
+		return false, nil
+	}
+	in.Upgrade = false
+	installed, err := engine.Render(ctx, in)
+	if err != nil {
+		return false, err
+	}
+	return installed.GaveOtherwise(first), nil
+}
+
 // appliedOnce tells whether what is applied is the first that ever was, as far as the
 // history reaches.
 func appliedOnce(release *corev1alpha1.Release) bool {

@@ -154,7 +154,7 @@ func (r *Resolver) At(ctx context.Context, release *corev1alpha1.Release, target
 	if err != nil {
 		return nil, err
 	}
-	if result, err = r.settled(ctx, release, result); err != nil {
+	if result, err = r.settled(ctx, in, result); err != nil {
 		return nil, err
 	}
 	return &Desired{Revision: in.Artifact.Revision, Result: result}, nil
@@ -163,12 +163,12 @@ func (r *Resolver) At(ctx context.Context, release *corev1alpha1.Release, target
 // settled gives what is desired when a render is not the same each time: what the same
 // inputs gave first, which the controller-manager stored. A store that cannot be used is an
 // error: what was made just now is not what a sync would apply.
-func (r *Resolver) settled(ctx context.Context, release *corev1alpha1.Release, made *render.Result) (*render.Result, error) {
-	first := release.Status.Render
-	if !made.GaveOtherwise(first) {
-		return made, nil
+func (r *Resolver) settled(ctx context.Context, in render.Input, made *render.Result) (*render.Result, error) {
+	otherwise, err := render.GaveOtherwise(ctx, r.Renderer, in, made)
+	if err != nil || !otherwise {
+		return made, err
 	}
-	stored, err := r.Stored(ctx, release, first.Digest)
+	stored, err := r.Stored(ctx, in.Release, in.Release.Status.Render.Digest)
 	if errors.Is(err, ErrNotReproducible) || errors.Is(err, store.ErrNotFound) {
 		return made, nil
 	}

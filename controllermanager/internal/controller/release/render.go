@@ -30,7 +30,11 @@ func (c *Controller) renderObjects(ctx context.Context, s *scope) outcome {
 	if err != nil {
 		return fail(corev1alpha1.ConditionRendered, renderReason(err), err)
 	}
-	if result, err = c.settled(ctx, s, result); err != nil {
+	result, err = c.settled(ctx, s, result)
+	if errors.Is(err, errRendering) {
+		return s.stillRendering()
+	}
+	if err != nil {
 		return fail(corev1alpha1.ConditionRendered, corev1alpha1.ReasonNonDeterministic, err)
 	}
 	s.result = result

@@ -129,10 +129,14 @@ func (s *scope) pinnedRender() bool {
 // inputs gave first, so that nothing changes without a change of input. Without a store
 // the first render of a process counts.
 func (c *Controller) settled(ctx context.Context, s *scope, result *render.Result) (*render.Result, error) {
-	first := s.before.Render
-	if c.config.Renders == nil || !result.GaveOtherwise(first) {
+	if c.config.Renders == nil {
 		return result, nil
 	}
+	otherwise, err := render.GaveOtherwise(ctx, &c.renderings, c.renderInput(s), result)
+	if err != nil || !otherwise {
+		return result, err
+	}
+	first := s.before.Render
 	record, err := c.config.Renders.Get(ctx, s.key.Namespace, s.key.Name, first.Digest)
 	if errors.Is(err, store.ErrNotFound) {
 		return result, nil
