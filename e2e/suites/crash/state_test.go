@@ -188,6 +188,7 @@ func flatten(lines *[]string, path string, value any) {
 var (
 	uidPattern    = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	digestPattern = regexp.MustCompile(`sha256:[0-9a-f]{64}`)
+	runPattern    = regexp.MustCompile(`"([a-z-]+)/[0-9a-f]{16}"`) // the mark of a hook's run
 	timePattern   = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 )
 
@@ -219,6 +220,7 @@ func (s *state) renamed(w *world, text string) string {
 	}
 	text = uidPattern.ReplaceAllStringFunc(text, name("<uid>"))
 	text = digestPattern.ReplaceAllStringFunc(text, name("<digest>"))
+	text = runPattern.ReplaceAllString(text, `"$1/<run>"`)
 	text = timePattern.ReplaceAllString(text, "<time>")
 	for i, commit := range w.commits {
 		text = regexp.MustCompile(commit[:7]+`[0-9a-f]*`).ReplaceAllString(text, fmt.Sprintf("<commit %d>", i+1))

@@ -194,7 +194,8 @@ func TestFailureOfALongRenderIsToldAndCounted(t *testing.T) {
 func TestLongRenderOfWhatIsAppliedIsQuietAtFirst(t *testing.T) {
 	w := settledWorld(t, newRelease(), objectOf("ConfigMap", "a", 0, "a1"))
 	r := &slowly{Renderer: w.source, goOn: make(chan struct{}), holds: func(render.Input) bool { return true }}
-	w.renderings.engine, w.renderings.enqueue = r, (&calls{}).enqueue
+	c := &calls{}
+	w.renderings.engine, w.renderings.enqueue = r, c.enqueue
 	w.hasty(func() {
 		w.Expect(w.pass().RequeueAfter).To(Equal(quietRendering))
 		w.Expect(w.condition(corev1alpha1.ConditionReady)).To(Equal("True Ready"))
@@ -205,6 +206,7 @@ func TestLongRenderOfWhatIsAppliedIsQuietAtFirst(t *testing.T) {
 	w.Expect(w.condition(corev1alpha1.ConditionReady)).To(Equal("Unknown Progressing"))
 	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("True Applied"))
 	close(r.goOn)
+	w.Eventually(c.list).Should(HaveLen(1), "the pass that comes of its end finds it")
 	w.pass()
 	w.Expect(w.condition(corev1alpha1.ConditionReady)).To(Equal("True Ready"))
 	w.Expect(w.events()).To(BeEmpty())
