@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"gocloud.dev/blob"
-	"gocloud.dev/gcerrors"
 )
 
 // errMissing says that there is nothing under a key, at a place that is there.
@@ -54,12 +53,12 @@ func (s *Store) write(ctx context.Context, key string, content []byte, onlyNew b
 	err := s.bucket.WriteAll(bounded, key, content, &blob.WriterOptions{
 		ContentType: "application/octet-stream", IfNotExist: onlyNew,
 	})
-	if err == nil || onlyNew && gcerrors.Code(err) == gcerrors.FailedPrecondition {
+	if err == nil {
 		return nil
 	}
-	// A service that refuses to write what is there may hang up instead of reading a long
-	// request to its end; and an answer may get lost. What is there now is what was to be
-	// written, whoever wrote it.
+	// A service that refuses to write what is there says so, or hangs up instead of reading a
+	// long request to its end; and an answer may get lost. What is there now is what was to be
+	// written, whoever wrote it. But it must be there, whatever the service says.
 	if onlyNew && bounded.Err() == nil {
 		if there, looking := s.exists(ctx, key); looking == nil && there {
 			return nil
@@ -83,6 +82,23 @@ func (s *Store) read(ctx context.Context, key string) ([]byte, error) {
 	}
 	limit.timer.Reset(s.allowance(reader.Size()))
 	content, err := io.ReadAll(io.LimitReader(reader, most))
+	if err != nil {
+		return nil, s.failure(ctx, "reading "+key, err)
+	}
+	return content, nil
+}
+
+// beginning gives the first bytes of what is under a key, or errMissing.
+func (s *Store) beginning(ctx context.Context, key string, length int) ([]byte, error) {
+	ctx, limit := s.bounded(ctx, 0)
+	defer limit.end()
+	// Not a range, which services refuse of what is empty.
+	reader, err := s.bucket.NewReader(ctx, key, nil)
+	if err != nil {
+		return nil, s.readFailure(ctx, key, err)
+	}
+	defer func() { _ = reader.Close() }()
+	content, err := io.ReadAll(io.LimitReader(reader, int64(length)))
 	if err != nil {
 		return nil, s.failure(ctx, "reading "+key, err)
 	}

@@ -4,6 +4,8 @@ package store
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,6 +36,7 @@ func encode(r Record, recipients []age.Recipient, largest int64) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
+	text = withChecksum(text)
 	if int64(len(text)) > largest {
 		return nil, fmt.Errorf("it has %d bytes as JSON, %d are the most: %w", len(text), largest, ErrTooLarge)
 	}
@@ -83,12 +86,29 @@ func decode(content []byte, identities []age.Identity, largest int64) (Record, e
 	if err := json.Unmarshal(text, &stored); err != nil {
 		return Record{}, fmt.Errorf("it is no JSON: %w", ErrCorrupt)
 	}
+	if stored.Checksum != "" && !bytes.Equal(text, withChecksum(withoutChecksum(text, stored.Checksum))) {
+		return Record{}, fmt.Errorf("its checksum is that of something else: %w", ErrCorrupt)
+	}
 	r, err := fromRecord(&stored)
 	if err != nil {
 		return Record{}, fmt.Errorf("%w: %w", err, ErrCorrupt)
 	}
 	return r, nil
 }
+
+// withChecksum adds to a JSON object, as its last field, the checksum of the object's text: of
+// bytes rather than of values, which another version may write in another way.
+func withChecksum(text []byte) []byte {
+	sum := sha256.Sum256(text)
+	return append(bytes.TrimSuffix(text, []byte("}")), checksumField("sha256:"+hex.EncodeToString(sum[:]))...)
+}
+
+// withoutChecksum takes off what withChecksum added.
+func withoutChecksum(text []byte, checksum string) []byte {
+	return append(bytes.Clone(bytes.TrimSuffix(text, []byte(checksumField(checksum)))), '}')
+}
+
+func checksumField(checksum string) string { return `,"checksum":"` + checksum + `"}` }
 
 func decrypt(content []byte, identities []age.Identity) ([]byte, error) {
 	if len(identities) == 0 {

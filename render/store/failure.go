@@ -10,13 +10,14 @@ import (
 	"net"
 	"net/url"
 	"regexp"
+	"strings"
 
 	"gocloud.dev/gcerrors"
 	"k8s.io/klog/v2"
 )
 
 // failedRequest is a request to the place that failed. Its text is the same each time that
-// the same goes wrong, and shows no query of a URL, which may hold a signature.
+// the same goes wrong, and shows nothing that may be a credential.
 type failedRequest struct {
 	place, what, text string
 	cause             error
@@ -37,13 +38,18 @@ func (s *Store) failure(ctx context.Context, what string, err error) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s: %w", what, context.Cause(ctx))
 	}
+	failed := &failedRequest{place: s.place.Name, what: what, text: s.text(err), cause: err}
+	_, request := s.explain(err)
+	if !requestName.MatchString(request) {
+		request = ""
+	}
 	// Services name each request, which helps those who run them.
-	klog.FromContext(ctx).V(2).Info("The render store failed", "request", what, "store", s.place.Name, "err", scrub(err.Error()))
-	return &failedRequest{place: s.place.Name, what: what, text: s.text(err), cause: err}
+	klog.FromContext(ctx).V(2).Info("The render store failed", "request", what, "store", s.place.Name, "err", failed.text, "nameOfRequest", request)
+	return failed
 }
 
 // explain gives what the service said of an error.
-func (s *Store) explain(err error) (code, words string) {
+func (s *Store) explain(err error) (code, request string) {
 	if err == nil || s.place.Explain == nil {
 		return "", ""
 	}
@@ -73,21 +79,32 @@ var ways = map[string]string{
 	"NoSuchBucket":          "; create it, or correct the URL",
 	"ContainerNotFound":     "; create it, or correct the URL",
 	"InvalidAccessKeyId":    "; correct the credentials",
+	"XAdminUserNotFound":    "; correct the credentials",
 	"SignatureDoesNotMatch": "; correct the credentials",
 	"AuthenticationFailed":  "; correct the credentials",
 	"ExpiredToken":          "; renew the credentials",
 	"AccessDenied":          "; the credentials lack a right",
 	"403":                   "; the credentials lack a right",
 	"PermanentRedirect":     "; correct the region",
+	"PreconditionFailed":    "; the service says that it is there, and that it is not",
+	"412":                   "; the service says that it is there, and that it is not",
 }
+
+var (
+	// codeName is what codes of services look like. Services, and proxies before them, can put
+	// anything there. No ID of an access key looks like one.
+	codeName = regexp.MustCompile(`^(?:(?:KMS\.)?[A-Z]{1,8}[a-z][A-Za-z0-9]{1,47}|[0-9]{3})$`)
+	// requestName is what names of requests look like.
+	requestName = regexp.MustCompile(`^[A-Za-z0-9-]{1,40}$`)
+)
 
 // text says what went wrong, for people.
 func (s *Store) text(err error) string {
-	if code, words := s.explain(err); code != "" {
-		if words != "" {
-			words = ": " + scrub(words)
+	if code, _ := s.explain(err); code != "" {
+		if !codeName.MatchString(code) {
+			return "it was refused, with no code that can be shown"
 		}
-		return code + words + ways[code]
+		return code + ways[code]
 	}
 	var network *net.OpError
 	var name *net.DNSError
@@ -115,14 +132,37 @@ func (s *Store) text(err error) string {
 	return scrub(err.Error())
 }
 
+// notShown stands for what is taken out of a text.
+const notShown = "(not shown)"
+
 var (
 	// query is that of a URL in a text, which may hold a signature, and a user's part.
 	query = regexp.MustCompile(`(\w+://)(?:[^/\s"@]+@)?([^\s"?]*)(?:\?[^\s"]*)?`)
 	// ends are those of a connection: the first is another one each time.
 	ends = regexp.MustCompile(`\S+:\d+->`)
+	// malformed is what the HTTP library says of answers that are none; it quotes them.
+	malformed = regexp.MustCompile(`(malformed (?:HTTP|MIME)(?: [A-Za-z]+)*:?)\s*.*`)
+	// quoted is a quotation that is no URL: libraries quote what was answered.
+	quoted  = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+	address = regexp.MustCompile(`^"\w+://`)
+	// signed is how what authorizes a request begins. No end of it can be told.
+	signed = regexp.MustCompile(`(?i)(?:AWS4-|Authorization\b|Bearer\s|SharedKey|Credential=|Signature=|X-Amz-|\bsig=|\btoken=).*`)
+	// random is what is too long to be a word.
+	random = regexp.MustCompile(`[A-Za-z0-9+=_-]{40,}`)
 )
 
-// scrub takes out of a text what nobody should see, and what is of no interest.
+// scrub takes out of a text what nobody should see, and what is of no interest. Of several
+// lines the first is left: bodies of answers follow.
 func scrub(text string) string {
-	return ends.ReplaceAllString(query.ReplaceAllString(text, "$1$2"), "")
+	text, _, _ = strings.Cut(text, "\n")
+	text = ends.ReplaceAllString(query.ReplaceAllString(text, "$1$2"), "")
+	text = malformed.ReplaceAllString(text, "$1 "+notShown)
+	text = quoted.ReplaceAllStringFunc(text, func(quotation string) string {
+		if address.MatchString(quotation) {
+			return quotation
+		}
+		return notShown
+	})
+	text = signed.ReplaceAllString(text, notShown)
+	return random.ReplaceAllString(text, notShown)
 }

@@ -3,6 +3,7 @@
 package store
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -37,6 +38,19 @@ func TestTooLarge(t *testing.T) {
 	g.Expect(err.Error()).To(ContainSubstring(result.Digest[len("sha256:"):]))
 }
 
+// What a service calls a code is shown when it looks like one.
+func TestCodes(t *testing.T) {
+	for code, shown := range map[string]bool{
+		"AccessDenied": true, "XAmzContentSHA256Mismatch": true, "InvalidMd5": true, "KMS.NotFoundException": true, "503": true,
+		"AKIAIOSFODNN7EXAMPLE": false, strings.Repeat("0a", 32): false, "Bearer canary": false, "access denied": false,
+	} {
+		t.Run(code, func(t *testing.T) {
+			s := &Store{place: Place{Explain: func(error) (string, string) { return code, "" }}}
+			NewWithT(t).Expect(strings.Contains(s.text(errors.New("canary")), code)).To(Equal(shown))
+		})
+	}
+}
+
 func TestScrub(t *testing.T) {
 	tests := []struct{ name, given, want string }{
 		{"nothing", "connection refused", "connection refused"},
@@ -44,6 +58,12 @@ func TestScrub(t *testing.T) {
 		{"a password", "open https://user:canary@a.example/c: EOF", "open https://a.example/c: EOF"},
 		{"two", "https://a/?x=canary, http://b/?y=canary", "https://a/ http://b/"},
 		{"ends of a connection", "read tcp 10.0.0.1:4711->10.0.0.2:443: connection reset by peer", "read tcp 10.0.0.2:443: connection reset by peer"},
+		{"a signed request", "refused: AWS4-HMAC-SHA256 Credential=AKIACANARY/x, Signature=canary token", "refused: (not shown)"},
+		{"a token", "refused Authorization: Bearer canary", "refused (not shown)"},
+		{"a long token", "refused " + strings.Repeat("canary", 10) + "/x", "refused (not shown)/x"},
+		{"what is no HTTP", `Get "https://a.example/c": net/http: malformed HTTP response "canary \"canary"`, `Get "https://a.example/c": net/http: malformed HTTP response (not shown)`},
+		{"a header that is none", "net/http: malformed MIME header line: canary", "net/http: malformed MIME header line: (not shown)"},
+		{"an answer of a token service", "oauth2: cannot fetch token: 400\nResponse: canary", "oauth2: cannot fetch token: 400"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) { NewWithT(t).Expect(scrub(test.given)).To(Equal(test.want)) })

@@ -18,9 +18,11 @@ type Place struct {
 	// Name is how messages call the place, such as its URL without credentials and query.
 	Name string
 	// Explain gives what the service itself said, of an error of Bucket: its code, such as
-	// NoSuchKey or the number of the HTTP status, and its words. An empty code: it said
-	// nothing, because it was not reached. nil for places without a service.
-	Explain func(err error) (code, words string)
+	// NoSuchKey or the number of the HTTP status, and how it calls the request, if it calls it
+	// anything. An empty code: it said nothing, because it was not reached. nil for places
+	// without a service. The service's words are for nobody: they may quote the request, which
+	// holds credentials.
+	Explain func(err error) (code, request string)
 }
 
 // Options configure a Store.

@@ -33,6 +33,8 @@ type record struct {
 	Hooks            []hook                   `json:"hooks,omitempty"`
 	OtherHooks       []hook                   `json:"otherHooks,omitempty"`
 	NonDeterministic []corev1alpha1.ObjectKey `json:"nonDeterministic,omitempty"`
+	// Checksum of all the rest, as it is written; see withChecksum. Older records have none.
+	Checksum string `json:"checksum,omitempty"`
 }
 
 type object struct {

@@ -3,6 +3,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -42,8 +43,9 @@ type Record struct {
 }
 
 // Put stores a render. When it is stored already, it stays as it is, and counts as needed
-// from now on. Errors: ErrPlaintextSecrets, ErrReadOnly, ErrTooLarge, ErrUnavailable. After
-// any of them the render may be stored or not, and Put may be repeated.
+// from now on; but what is in clear although there are recipients is encrypted. Errors:
+// ErrPlaintextSecrets, ErrReadOnly, ErrTooLarge, ErrUnavailable. After any of them the render
+// may be stored or not, and Put may be repeated.
 func (s *Store) Put(ctx context.Context, record Record) error {
 	if s.options.ReadOnly {
 		return ErrReadOnly
@@ -68,6 +70,9 @@ func (s *Store) Put(ctx context.Context, record Record) error {
 			return err
 		}
 	}
+	if err := s.seal(ctx, key, record); err != nil {
+		return err
+	}
 	entry, err := encodeEntry(record)
 	if err != nil {
 		return fmt.Errorf("encoding the index entry of render %s: %w", key, err)
@@ -88,6 +93,37 @@ func (s *Store) claim(ctx context.Context, key string) (there bool, err error) {
 		return true, err
 	}
 	return true, s.delete(ctx, key+suffixUnneeded)
+}
+
+// seal encrypts what is stored in clear of a record, if there are recipients. Writers that do
+// this at once write the same, each encrypted: whichever is last.
+func (s *Store) seal(ctx context.Context, key string, record Record) error {
+	if len(s.options.Recipients) == 0 {
+		return nil
+	}
+	begins, err := s.beginning(ctx, key+suffixRender, len(encrypted))
+	if errors.Is(err, errMissing) {
+		return fmt.Errorf("render %s was removed from %s while it was stored: %w", key, s.place.Name, ErrUnavailable)
+	}
+	if err != nil || bytes.Equal(begins, encrypted) {
+		return err
+	}
+	// The record that is there has the revision and UID that the index has too. A broken one
+	// gives way.
+	there, err := s.Get(ctx, record.Namespace, record.Name, record.Result.Digest)
+	switch {
+	case err == nil:
+		record = there
+	case errors.Is(err, ErrNoIdentity):
+		return nil // another writer has just encrypted it
+	case !errors.Is(err, ErrCorrupt):
+		return err
+	}
+	content, err := encode(record, s.options.Recipients, s.largest)
+	if err != nil {
+		return fmt.Errorf("encoding render %s: %w", key, err)
+	}
+	return s.write(ctx, key+suffixRender, content, false)
 }
 
 // Get gives a stored render by its digest. Errors: ErrNotFound, ErrCorrupt, ErrNoIdentity,
@@ -118,6 +154,9 @@ func (s *Store) Get(ctx context.Context, namespace, name, digest string) (Record
 func verify(r Record, namespace, name, wanted string) error {
 	if r.Namespace != namespace || r.Name != name {
 		return fmt.Errorf("it belongs to Release %s/%s: %w", r.Namespace, r.Name, ErrCorrupt)
+	}
+	if r.Result.Digest != wanted {
+		return fmt.Errorf("it says that its digest is %q: %w", r.Result.Digest, ErrCorrupt)
 	}
 	computed, err := r.Result.ComputeDigest()
 	if err != nil {

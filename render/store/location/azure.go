@@ -58,14 +58,17 @@ func azureService(parameters url.Values) (azureblob.ServiceURL, error) {
 	return azureblob.NewServiceURL(options)
 }
 
-// explainAzure gives the code of Blob Storage. Its words name each request anew.
-func explainAzure(err error) (code, words string) {
+// explainAzure gives the code of Blob Storage, and its name of the request.
+func explainAzure(err error) (code, request string) {
 	var known *azcore.ResponseError
-	switch {
-	case !errors.As(err, &known):
+	if !errors.As(err, &known) {
 		return "", ""
-	case known.ErrorCode == "" && known.StatusCode != 0:
-		return strconv.Itoa(known.StatusCode), ""
 	}
-	return known.ErrorCode, ""
+	if known.RawResponse != nil {
+		request = known.RawResponse.Header.Get("x-ms-request-id")
+	}
+	if known.ErrorCode == "" && known.StatusCode != 0 {
+		return strconv.Itoa(known.StatusCode), request
+	}
+	return known.ErrorCode, request
 }

@@ -5,9 +5,7 @@
 package location
 
 import (
-	"context"
 	"io"
-	"net"
 	"net/http"
 	"testing"
 	"time"
@@ -75,16 +73,4 @@ func TestWhatIsNoAbsentRender(t *testing.T) {
 			}
 		})
 	}
-}
-
-// serve answers each request alike.
-func serve(t *testing.T, answer http.HandlerFunc) (address string) {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	web := &http.Server{ReadHeaderTimeout: time.Minute, Handler: answer, BaseContext: func(net.Listener) context.Context { return t.Context() }}
-	done := make(chan struct{})
-	go func() { defer close(done); _ = web.Serve(listener) }()
-	t.Cleanup(func() { _ = web.Close(); <-done })
-	return listener.Addr().String()
 }

@@ -44,13 +44,13 @@ func clientGS(ctx context.Context) (*gcp.HTTPClient, error) {
 	return gcp.NewHTTPClient(gcp.DefaultTransport(), credentials.TokenSource)
 }
 
-// explainGS gives the HTTP status, which is all the code there is, and the words of Cloud
-// Storage.
-func explainGS(err error) (code, words string) {
+// explainGS gives the HTTP status, which is all the code there is, and Cloud Storage's name of
+// the request.
+func explainGS(err error) (code, request string) {
 	var known *googleapi.Error
 	switch {
 	case errors.As(err, &known):
-		return strconv.Itoa(known.Code), known.Message
+		return strconv.Itoa(known.Code), known.Header.Get("X-Guploader-Uploadid")
 	case errors.Is(err, storage.ErrObjectNotExist):
 		return "404", ""
 	}

@@ -38,8 +38,8 @@ func openDirectory(_ context.Context, u *url.URL, readOnly bool) (store.Place, e
 
 // explainDirectory tells an absent file from an absent directory: a volume that is not
 // mounted is not a store without renders.
-func explainDirectory(path string) func(error) (code, words string) {
-	return func(err error) (code, words string) {
+func explainDirectory(path string) func(error) (code, request string) {
+	return func(err error) (code, request string) {
 		if !errors.Is(err, fs.ErrNotExist) {
 			return "", ""
 		}

@@ -3,9 +3,13 @@
 package location
 
 import (
+	"context"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -111,4 +115,16 @@ func TestADirectoryThatIsNotThere(t *testing.T) {
 	g.Expect(err).To(MatchError(store.ErrUnavailable))
 	g.Expect(err).NotTo(MatchError(store.ErrNotFound))
 	g.Expect(err.Error()).To(ContainSubstring("NoSuchDirectory"))
+}
+
+// serve answers each request alike.
+func serve(t *testing.T, answer http.HandlerFunc) (address string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	web := &http.Server{ReadHeaderTimeout: time.Minute, Handler: answer, BaseContext: func(net.Listener) context.Context { return t.Context() }}
+	done := make(chan struct{})
+	go func() { defer close(done); _ = web.Serve(listener) }()
+	t.Cleanup(func() { _ = web.Close(); <-done })
+	return listener.Addr().String()
 }

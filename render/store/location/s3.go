@@ -91,15 +91,18 @@ func contains(known []types.ServerSideEncryption, given string) bool {
 	return false
 }
 
-// explainS3 gives the code and words of S3.
-func explainS3(err error) (code, words string) {
-	var known smithy.APIError
-	if errors.As(err, &known) {
-		return known.ErrorCode(), known.ErrorMessage()
-	}
+// explainS3 gives the code of S3, and its name of the request.
+func explainS3(err error) (code, request string) {
 	var answer *awshttp.ResponseError
-	if errors.As(err, &answer) && answer.HTTPStatusCode() != 0 {
-		return strconv.Itoa(answer.HTTPStatusCode()), ""
+	if errors.As(err, &answer) {
+		request = answer.ServiceRequestID()
+	}
+	var known smithy.APIError
+	switch {
+	case errors.As(err, &known):
+		return known.ErrorCode(), request
+	case answer != nil && answer.HTTPStatusCode() != 0:
+		return strconv.Itoa(answer.HTTPStatusCode()), request
 	}
 	return "", ""
 }

@@ -167,7 +167,7 @@ func TestFaultsS3(t *testing.T) {
 	}{
 		{"a bucket that is not there", nil, "none", nil, "s3://none"},
 		{"a wrong secret key", map[string]string{"AWS_SECRET_ACCESS_KEY": "wrong-canary"}, "renders", nil, "correct the credentials"},
-		{"an unknown access key", map[string]string{"AWS_ACCESS_KEY_ID": "unknown"}, "renders", nil, "access key"},
+		{"an unknown access key", map[string]string{"AWS_ACCESS_KEY_ID": "unknown"}, "renders", nil, "; correct the credentials"},
 		{"no credentials", map[string]string{"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}, "renders", nil, "credentials"},
 		{"a clock an hour behind", nil, "renders", skewed(-time.Hour), "compare this machine's clock"},
 		{"a clock an hour ahead", nil, "renders", skewed(time.Hour), "compare this machine's clock"},
@@ -350,7 +350,7 @@ func TestNothingIsListedS3(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(requests.Load()).To(BeEquivalentTo(4))
 	g.Expect(at.Put(t.Context(), r)).To(Succeed())
-	g.Expect(requests.Load()).To(BeEquivalentTo(7), "a look at the render, its mark and its entry")
+	g.Expect(requests.Load()).To(BeEquivalentTo(8), "a look at the render and its mark; the entry is refused, and looked at")
 }
 
 // What changed behind the server's back is not what was stored, and says where it is.
