@@ -158,3 +158,27 @@ func TestHelmInARegistryUnderAnotherName(t *testing.T) {
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	})
 }
+
+// TestHelmInARegistryOfOlderHelm has charts in layers of the media type that they had first.
+func TestHelmInARegistryOfOlderHelm(t *testing.T) {
+	const older = "application/tar+gzip"
+	g := NewWithT(t)
+	registry := testsource.ServeOCI(t, false)
+	chart := testsource.Layer{MediaType: older, Content: testsource.Chart(t, "web", "1.0.0")}
+	registry.PushChart("charts/web", []testsource.Layer{chart}, "1.0.0")
+	a, err := newRig(t, fetch.Options{}).get(t, insecureHelm("oci://"+registry.Host()+"/charts", "web", "1.0.0"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(read(a, "Chart.yaml")).To(ContainSubstring("name: web"))
+
+	registry.PushChart("charts/web", []testsource.Layer{chart}, "2.0.0")
+	_, err = newRig(t, fetch.Options{}).get(t, insecureHelm("oci://"+registry.Host()+"/charts", "web", "2.0.0"))
+	g.Expect(errors.Is(err, fetch.ErrContent)).To(BeTrue(), "it is held to its version: %v", err)
+
+	registry.PushChart("charts/web", []testsource.Layer{{MediaType: older, Content: []byte("other")}, {MediaType: chartLayer, Content: testsource.Chart(t, "web", "3.0.0")}}, "3.0.0")
+	_, err = newRig(t, fetch.Options{}).get(t, insecureHelm("oci://"+registry.Host()+"/charts", "web", "3.0.0"))
+	g.Expect(err).NotTo(HaveOccurred(), "the layer of the newer type is the chart")
+
+	a, err = newRig(t, fetch.Options{}).get(t, ociWant("oci://"+registry.Host()+"/charts", "", artifactRef("web", corev1alpha1.OCIRef{Tag: "1.0.0"})))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(read(a, "web/Chart.yaml")).To(ContainSubstring("name: web"), "to who wants no chart it is an archive")
+}

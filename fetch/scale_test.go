@@ -3,6 +3,7 @@
 package fetch_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -167,6 +168,32 @@ func TestHelmIndexMemory(t *testing.T) {
 			g.Expect(peak).To(BeNumerically("<=", 64*mib))
 		})
 	}
+}
+
+// TestHelmIndexMemoryOfURLs takes one chart of an index of 60 MB that has URLs without end.
+func TestHelmIndexMemoryOfURLs(t *testing.T) {
+	if testing.Short() || raceDetector {
+		t.Skip("reads 60 MB of YAML")
+	}
+	const mib, size = 1 << 20, 60 * 1000 * 1000
+	urls := strings.Repeat("    - "+strings.Repeat("u", 8000)+"\n", 16)
+	g := NewWithT(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, err := io.WriteString(w, "entries:\n  web:\n")
+		for i, sent := 0, 0; sent < size && err == nil; i++ {
+			n := 0
+			n, err = fmt.Fprintf(w, "  - version: 1.0.%d\n    urls:\n%s", i, urls)
+			sent += n
+		}
+	}))
+	t.Cleanup(server.Close)
+	r := newRig(t, fetch.Options{})
+	peak := heapPeak(100, func() {
+		_, err := r.get(t, helmWant(server.URL, "", "web", "1.0.0"))
+		g.Expect(errors.Is(err, fetch.ErrLimit)).To(BeTrue(), "%v", err)
+	})
+	t.Logf("peak %.1f MiB over rest", float64(peak)/mib)
+	g.Expect(peak).To(BeNumerically("<=", 64*mib))
 }
 
 // writeIndex writes an index as Helm does, with 20 versions of each chart.

@@ -77,10 +77,13 @@ func (u *unpacker) entry(header *tar.Header) error {
 	if err != nil || name == "." {
 		return err
 	}
+	if isSparse(header) {
+		return fault.New(fault.ErrContent, "the archive's entry %q is a sparse file, which is refused; pack it without holes (tar without --sparse)", header.Name)
+	}
 	switch header.Typeflag {
 	case tar.TypeDir:
 		return u.builder.Dir(name)
-	case tar.TypeReg, tar.TypeGNUSparse:
+	case tar.TypeReg:
 		return u.file(name, header)
 	case tar.TypeSymlink:
 		return u.link(name, header.Linkname)
@@ -88,6 +91,20 @@ func (u *unpacker) entry(header *tar.Header) error {
 		return fault.New(fault.ErrContent, "the archive's entry %q is a hard link, which is refused", header.Name)
 	}
 	return fault.New(fault.ErrContent, "the archive's entry %q is neither file, directory nor symbolic link", header.Name)
+}
+
+// isSparse recognises files with holes. These are content that nothing in the archive stands
+// for, so that no bound of what is unpacked from how much holds for them.
+func isSparse(header *tar.Header) bool {
+	if header.Typeflag == tar.TypeGNUSparse {
+		return true
+	}
+	for key := range header.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return true
+		}
+	}
+	return false
 }
 
 // name returns the path of an entry, "." when there is nothing to make of it.

@@ -97,6 +97,41 @@ func TestUnpackRefusesNUL(t *testing.T) {
 	NewWithT(t).Expect(errors.Is(err, fault.ErrContent)).To(BeTrue(), "%v", err)
 }
 
+// sparseFile is a file with nothing but a hole, in the format that is asked for: the older one
+// of GNU, or that of extended records.
+func sparseFile(t testing.TB, extended bool) []byte {
+	if extended {
+		// The library writes no such records: those of another name are made into them.
+		header := file("c/hole")
+		header.PAXRecords = map[string]string{"GNU!sparse.major": "0", "GNU!sparse.minor": "1", "GNU!sparse.size": "1000", "GNU!sparse.numblocks": "1", "GNU!sparse.map": "1000,0"}
+		return bytes.ReplaceAll(testsource.TarOf(t, []tar.Header{header}, nil), []byte("GNU!sparse"), []byte("GNU.sparse"))
+	}
+	data := testsource.TarOf(t, []tar.Header{file("c/hole")}, nil)
+	header := data[:512]
+	header[156] = tar.TypeGNUSparse
+	copy(header[257:], "ustar  \x00")
+	copy(header[386:], fmt.Sprintf("%011o\x00%011o\x00", 1000, 0))
+	copy(header[483:], fmt.Sprintf("%011o\x00", 1000))
+	copy(header[148:], "        ")
+	sum := 0
+	for _, b := range header {
+		sum += int(b)
+	}
+	copy(header[148:], fmt.Sprintf("%06o\x00 ", sum))
+	return data
+}
+
+func TestUnpackRefusesHoles(t *testing.T) {
+	for name, extended := range map[string]bool{"older": false, "extended records": true} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			_, err := Unpack(sparseFile(t, extended), Options{Compression: None, Limits: limits()})
+			g.Expect(errors.Is(err, fault.ErrContent)).To(BeTrue(), "%v", err)
+			g.Expect(err).To(MatchError(ContainSubstring(`"c/hole" is a sparse file, which is refused`)))
+		})
+	}
+}
+
 func TestUnpack(t *testing.T) {
 	g := NewWithT(t)
 	headers := []tar.Header{

@@ -13,7 +13,8 @@ import (
 // chart is the versions of one chart. An index holds tens of thousands of them, of which a
 // few are asked for, so that they are kept as text and taken apart when they are.
 type chart struct {
-	packed []byte
+	// packed are blocks of whole entries: one text of all would be copied as it grows.
+	packed [][]byte
 	// unusable are the reasons why entries cannot be used, by their version texts.
 	unusable map[string]string
 	// unread counts the entries that are no YAML, and cause says why the first is not.
@@ -67,17 +68,21 @@ func (u *unpacker) entry() entry {
 // entries are the versions that can be used, in the order of the index.
 func (c *chart) entries() []entry {
 	var list []entry
-	for u := (unpacker{c.packed}); len(u.rest) > 0; {
-		list = append(list, u.entry())
+	for _, block := range c.packed {
+		for u := (unpacker{block}); len(u.rest) > 0; {
+			list = append(list, u.entry())
+		}
 	}
 	return list
 }
 
 // exactly finds a version as the index writes it.
 func (c *chart) exactly(version string) (entry, bool) {
-	for u := (unpacker{c.packed}); len(u.rest) > 0; {
-		if e := u.entry(); e.Version == version {
-			return e, true
+	for _, block := range c.packed {
+		for u := (unpacker{block}); len(u.rest) > 0; {
+			if e := u.entry(); e.Version == version {
+				return e, true
+			}
 		}
 	}
 	return entry{}, false
@@ -85,27 +90,58 @@ func (c *chart) exactly(version string) (entry, bool) {
 
 // open gives what more versions of a chart are gathered in.
 func (c *chart) open() *gathering {
-	g := &gathering{chart: c, packed: slices.Clone(c.packed), seen: map[string]bool{}}
+	g := &gathering{chart: c, seen: map[string]bool{}}
 	for _, e := range c.entries() {
 		g.seen[e.Version] = true
 	}
 	return g
 }
 
+// blockBytes is from where on a block is full.
+const blockBytes = 256 << 10
+
 // gathering is a chart while its entries are read.
 type gathering struct {
-	chart  *chart
-	packed []byte
-	seen   map[string]bool
+	chart *chart
+	// block is the one that is being filled.
+	block []byte
+	seen  map[string]bool
+	// added is how many bytes were gathered, less those that were dropped.
+	added int64
 }
 
 // crowded says whether no more versions are taken in. More than that are not looked at, so
 // that they take little time, whatever they are.
 func (g *gathering) crowded() bool { return g.chart.crowded }
 
+// crowd drops the versions: there are too many of them.
+func (g *gathering) crowd() {
+	g.added -= int64(len(g.block))
+	for _, block := range g.chart.packed {
+		g.added -= int64(len(block))
+	}
+	g.chart.crowded, g.chart.packed, g.block = true, nil, nil
+}
+
+func (g *gathering) add(e entry) {
+	before := len(g.block)
+	g.seen[e.Version] = true
+	g.block = pack(g.block, e)
+	g.added += int64(len(g.block) - before)
+	if len(g.block) >= blockBytes {
+		g.flush()
+	}
+}
+
+func (g *gathering) flush() {
+	if len(g.block) > 0 {
+		g.chart.packed = append(g.chart.packed, slices.Clip(append([]byte(nil), g.block...)))
+		g.block = g.block[:0]
+	}
+}
+
 // close keeps what was gathered and returns how many bytes were added.
 func (g *gathering) close() int64 {
-	added := int64(len(g.packed) - len(g.chart.packed))
-	g.chart.packed = slices.Clip(append([]byte(nil), g.packed...))
-	return added
+	g.flush()
+	return g.added
 }

@@ -16,7 +16,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
 	"go.yaml.in/yaml/v3"
 
 	"kumodo.io/convoy/fetch/internal/backend"
@@ -32,6 +31,10 @@ const (
 	maxUnusual = 8 << 20
 	// maxVersions bounds the versions of one chart: each look for the newest goes through all.
 	maxVersions = 100_000
+	// maxKept bounds what is kept of an index. Aliases make much of little text.
+	maxKept = 24 << 20
+	// maxExpanded bounds the values that aliases stand for, beyond those that are written.
+	maxExpanded = 1 << 20
 	// maxReasons bounds the unusable entries of which it is known why.
 	maxReasons = 10_000
 )
@@ -49,17 +52,6 @@ type index struct {
 	most int
 	// severed says that entries refer to others in an index that is too large for that.
 	severed bool
-}
-
-// entry is one version of a chart.
-type entry struct {
-	Version string   `yaml:"version"`
-	URLs    []string `yaml:"urls"`
-	// Digest is of the archive: 64 hex digits once the entry has been taken in, "" when the
-	// index does not say.
-	Digest string `yaml:"digest"`
-
-	parsed *semver.Version
 }
 
 // parseIndex reads an index entry by entry, so that neither its size nor one that is
@@ -98,6 +90,8 @@ type indexParser struct {
 	text *bytes.Buffer
 	// referring says that an entry that cannot be read refers to something.
 	referring bool
+	// expanded counts the values that aliases stand for.
+	expanded int
 }
 
 func (p *indexParser) parse() error {
@@ -126,8 +120,11 @@ func (p *indexParser) parse() error {
 	case p.referring && p.text != nil:
 		// What an entry refers to may stand in another one.
 		again := indexParser{index: &index{charts: map[string]*chart{}, most: p.index.most}}
-		if again.whole(p.text.Bytes()) == nil {
+		switch err := again.whole(p.text.Bytes()); {
+		case err == nil:
 			p.index = again.index
+		case errors.Is(err, fault.ErrLimit):
+			return err
 		}
 	case p.referring:
 		p.index.severed = true
@@ -258,13 +255,15 @@ func (p *indexParser) chart(content []byte) error {
 		p.begun = p.number
 		name, _, _ := bytes.Cut(content, []byte(":"))
 		p.unreadable(p.index.chart(strings.Trim(string(name), `"' `)), content, err)
-		return nil
+		return p.bounded()
 	}
 	for name, value := range header {
 		p.current = p.index.chart(name).open()
-		p.nodes(value.Content)
+		if err := p.nodes(value.Content, 0); err != nil {
+			return err
+		}
 	}
-	return nil
+	return p.bounded()
 }
 
 // unreadable remembers why a part of a chart cannot be read.
@@ -302,25 +301,47 @@ func (p *indexParser) endItem() error {
 	for i := range list {
 		nodes = append(nodes, &list[i])
 	}
-	p.nodes(nodes)
-	return nil
+	return p.nodes(nodes, 0)
 }
 
-func (p *indexParser) nodes(nodes []*yaml.Node) {
+// nodes takes the entries of the chart in, which stand behind so many aliases. The error is
+// fault.ErrLimit.
+func (p *indexParser) nodes(nodes []*yaml.Node, aliases int) error {
 	for _, node := range nodes {
+		if p.current.crowded() {
+			return nil
+		}
+		through := aliases
 		if node.Kind == yaml.AliasNode {
-			node = node.Alias
+			node, through = node.Alias, through+1
+		}
+		fits := p.weigh(node, through)
+		if err := p.bounded(); err != nil {
+			return err
 		}
 		var e entry
-		if p.current.crowded() {
-			return
-		}
-		if node.Kind != yaml.MappingNode || node.Decode(&e) != nil {
+		if !fits || node.Decode(&e) != nil {
 			p.index.skipped++
 			continue
 		}
 		p.index.add(p.current, e)
 	}
+	return p.bounded()
+}
+
+// bounded says whether what was kept and what was expanded so far is little enough.
+func (p *indexParser) bounded() error {
+	kept := p.index.size
+	if p.current != nil {
+		kept += p.current.added
+	}
+	switch {
+	case kept > maxKept:
+		return fault.New(fault.ErrLimit, "the index has names, versions and URLs of charts of more than %s", fault.Size(maxKept))
+	case p.expanded > maxExpanded:
+		return fault.New(fault.ErrLimit, "the aliases in the index stand for more than %d values", maxExpanded)
+	}
+	return nil
 }
 
 // whole parses an index that is not in the usual form.
@@ -339,11 +360,14 @@ func (p *indexParser) whole(text []byte) error {
 		return fault.New(fault.ErrContent, "what the server sent is no index of a Helm repository: it has no entries")
 	}
 	for name, value := range document.Entries {
+		aliases := 0
 		if value.Kind == yaml.AliasNode {
-			value = *value.Alias
+			value, aliases = *value.Alias, 1
 		}
 		p.current = p.index.chart(name).open()
-		p.nodes(value.Content)
+		if err := p.nodes(value.Content, aliases); err != nil {
+			return err
+		}
 		if err := p.endChart(); err != nil {
 			return err
 		}
@@ -367,7 +391,7 @@ func (x *index) add(g *gathering, e entry) {
 	e.URLs = slices.DeleteFunc(e.URLs, func(u string) bool { return u == "" })
 	reason := ""
 	switch {
-	case e.Version == "":
+	case e.Version == "" || len(e.Version) > maxVersion:
 		x.skipped++
 		return
 	case versions.Parse(e.Version) == nil:
@@ -377,6 +401,10 @@ func (x *index) add(g *gathering, e entry) {
 		return
 	case len(e.URLs) == 0:
 		reason = "cannot be downloaded: its entry has no URL"
+	case len(e.URLs) > maxURLs:
+		reason = fmt.Sprintf("cannot be downloaded: its entry has more than %d URLs", maxURLs)
+	case slices.ContainsFunc(e.URLs, func(u string) bool { return len(u) > maxURL }):
+		reason = fmt.Sprintf("cannot be downloaded: its entry has a URL of more than %s", fault.Size(maxURL))
 	case !written:
 		reason = fmt.Sprintf("cannot be checked: the digest in its entry, %q, is none of SHA-256 (64 hex digits, with or without sha256: before them)", cut(e.Digest))
 	}
@@ -387,11 +415,10 @@ func (x *index) add(g *gathering, e entry) {
 	e.Digest = digest
 	delete(g.chart.unusable, e.Version)
 	if len(g.seen) >= x.most {
-		g.chart.crowded, g.packed = true, nil
+		g.crowd()
 		return
 	}
-	g.seen[e.Version] = true
-	g.packed = pack(g.packed, e)
+	g.add(e)
 }
 
 // refuse remembers why a version cannot be used.

@@ -77,7 +77,7 @@ func TestBadNeighboursDoNotMatter(t *testing.T) {
 				return
 			}
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(e.URLs).To(Equal([]string{tc.want}))
+			g.Expect(e.URLs).To(Equal(urlList{tc.want}))
 		})
 	}
 }
@@ -116,7 +116,7 @@ future: {things: [1]}
 			for given, want := range map[string]string{"1.0.x": "web-1.0.0.tgz", "1.0.0": "web-1.0.0.tgz", "1.2.0": "again/web-1.2.0.tgz", "": "again/web-1.2.0.tgz"} {
 				e, err := x.find("web", given)
 				g.Expect(err).NotTo(HaveOccurred())
-				g.Expect(e.URLs).To(Equal([]string{want}), given)
+				g.Expect(e.URLs).To(Equal(urlList{want}), given)
 			}
 			for given, want := range map[string]string{"1.1.0": "entry has no URL", "master": "is not a semantic version"} {
 				_, err := x.find("web", given)
@@ -129,7 +129,7 @@ future: {things: [1]}
 			}
 			e, err := x.find("other", "2.x")
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(e.URLs).To(Equal([]string{"other-2.0.0.tgz"}))
+			g.Expect(e.URLs).To(Equal(urlList{"other-2.0.0.tgz"}))
 		})
 	}
 }
@@ -207,7 +207,7 @@ func TestStylesOfWriting(t *testing.T) {
 			x := parse(t, text)
 			e, err := x.find("web", "1.0.0")
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(e.URLs).To(Equal([]string{"web.tgz"}))
+			g.Expect(e.URLs).To(Equal(urlList{"web.tgz"}))
 			g.Expect(x.usable()).To(Equal(2))
 			g.Expect(x.skipped).To(BeZero())
 			g.Expect(x.digest).To(MatchRegexp("^sha256:[0-9a-f]{64}$"))
@@ -328,7 +328,7 @@ entries:
 	} {
 		e, err := x.find(tc.chart, tc.version)
 		g.Expect(err).NotTo(HaveOccurred(), "%v", tc)
-		g.Expect(e.URLs).To(Equal([]string{tc.url}), "%v", tc)
+		g.Expect(e.URLs).To(Equal(urlList{tc.url}), "%v", tc)
 	}
 
 	t.Run("that are defined nowhere", func(t *testing.T) {

@@ -120,7 +120,11 @@ func (b *Backend) choose(layers []ocispec.Descriptor) (ocispec.Descriptor, error
 	default:
 		wanted = ChartLayer
 		found = select1(func(mediaType string) bool { return mediaType == ChartLayer })
-		if len(found) == 0 && !b.want.Chart {
+		switch {
+		case len(found) > 0:
+		case b.want.Chart:
+			found = select1(func(mediaType string) bool { return mediaType == olderChartLayer })
+		default:
 			wanted = "of a tar archive"
 			found = select1(isTar)
 		}
@@ -154,15 +158,16 @@ func (s *clients) layer(ctx context.Context, layer ocispec.Descriptor, version s
 	if err != nil {
 		return nil, s.failed(ctx, what, err)
 	}
+	isChart := b.want.Chart || layer.MediaType == ChartLayer
 	t, err := archive.Unpack(data, archive.Options{
 		Compression: compressionOf(layer.MediaType),
-		StripTop:    layer.MediaType == ChartLayer,
+		StripTop:    isChart,
 		Limits:      b.options.Limits,
 	})
 	if err != nil {
 		return nil, fault.Rewrite(err, "the "+what+": "+err.Error())
 	}
-	if layer.MediaType != ChartLayer {
+	if !isChart {
 		return t, nil
 	}
 	name := path.Base(b.reference().Repository)

@@ -13,6 +13,8 @@ import (
 const (
 	// ChartLayer is the media type of the layer that holds a Helm chart.
 	ChartLayer = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+	// olderChartLayer is what it was before; artifacts that are no charts have such layers, too.
+	olderChartLayer = "application/tar+gzip"
 	// chartConfig is that of a chart's configuration, and so the type of the artifact.
 	chartConfig = "application/vnd.cncf.helm.config.v1+json"
 

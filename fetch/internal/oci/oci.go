@@ -143,7 +143,9 @@ func (b *Backend) open(ctx context.Context) (*clients, error) {
 	}
 	s := &clients{backend: b, transport: transport, anonymous: credential == auth.EmptyCredential}
 	host := b.reference().Host()
-	s.client = &auth.Client{Client: transport.Client, Cache: auth.NewCache(), ClientID: "convoy",
+	asking := *transport.Client
+	asking.Transport = challenged{asking.Transport}
+	s.client = &auth.Client{Client: &asking, Cache: auth.NewCache(), ClientID: "convoy",
 		Credential: func(_ context.Context, asking string) (auth.Credential, error) {
 			if asking != host {
 				return auth.EmptyCredential, nil

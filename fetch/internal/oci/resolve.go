@@ -5,8 +5,15 @@ package oci
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2/errdef"
+	"oras.land/oras-go/v2/registry/remote/auth"
+	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"kumodo.io/convoy/fetch/internal/backend"
 	"kumodo.io/convoy/fetch/internal/fault"
@@ -121,6 +128,9 @@ func (b *Backend) digest(ctx context.Context, ops backend.Ops, tag string) (stri
 			}
 			defer s.close()
 			descriptor, err := s.repository().Resolve(ctx, tag)
+			if ctx.Err() == nil && knowsNoHead(err) {
+				descriptor, err = s.described(ctx, tag)
+			}
 			if err != nil {
 				return backend.Answer{}, s.failed(ctx, ref.Repository+":"+tag, err)
 			}
@@ -134,4 +144,27 @@ func (b *Backend) digest(ctx context.Context, ops backend.Ops, tag string) (stri
 		return "", err
 	}
 	return answer.(string), nil
+}
+
+// knowsNoHead says whether a registry answered a HEAD request with what does not do, although
+// it may have the manifest: with status 405, or without a digest.
+func knowsNoHead(err error) bool {
+	var response *errcode.ErrorResponse
+	var request *url.Error
+	switch {
+	case err == nil || fault.Kind(err) != nil || errors.Is(err, errdef.ErrNotFound) || errors.Is(err, auth.ErrBasicCredentialNotFound):
+		return false
+	case errors.As(err, &response):
+		return response.StatusCode == http.StatusMethodNotAllowed
+	}
+	return !errors.As(err, &request)
+}
+
+// described reads the manifest of a tag for what describes it.
+func (s *clients) described(ctx context.Context, tag string) (ocispec.Descriptor, error) {
+	descriptor, body, err := s.repository().Manifests().FetchReference(ctx, tag)
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	return descriptor, body.Close()
 }
