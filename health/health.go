@@ -38,6 +38,25 @@ func Assess(obj *unstructured.Unstructured) Result {
 	return assessPresent(obj, Surroundings{})
 }
 
+// Count adds an object of a status to a summary. A status that is none of those of a summary
+// counts as unknown.
+func Count(summary *corev1alpha1.HealthSummary, status corev1alpha1.HealthStatus) {
+	switch status {
+	case corev1alpha1.HealthHealthy:
+		summary.Healthy++
+	case corev1alpha1.HealthProgressing:
+		summary.Progressing++
+	case corev1alpha1.HealthDegraded:
+		summary.Degraded++
+	case corev1alpha1.HealthSuspended:
+		summary.Suspended++
+	case corev1alpha1.HealthMissing:
+		summary.Missing++
+	default:
+		summary.Unknown++
+	}
+}
+
 // Worst gives the status that a group of objects has: that of its worst member, from
 // healthy over suspended, progressing, unknown and missing to degraded. A status that is
 // none of these counts as unknown; no status at all is healthy.

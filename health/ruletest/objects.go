@@ -29,7 +29,7 @@ func Judge(assessor *health.Assessor, objects []*unstructured.Unstructured) *cor
 		result := assessor.Assess(object)
 		gvk := object.GroupVersionKind()
 		statuses = append(statuses, result.Status)
-		count(&report.Summary, result.Status)
+		health.Count(&report.Summary, result.Status)
 		report.Objects = append(report.Objects, corev1alpha1.ObjectHealthDetail{
 			ObjectHealth: corev1alpha1.ObjectHealth{
 				ObjectKey: corev1alpha1.ObjectKey{
@@ -42,21 +42,4 @@ func Judge(assessor *health.Assessor, objects []*unstructured.Unstructured) *cor
 	}
 	report.Status = health.Worst(statuses...)
 	return report
-}
-
-func count(summary *corev1alpha1.HealthSummary, status corev1alpha1.HealthStatus) {
-	switch status {
-	case corev1alpha1.HealthHealthy:
-		summary.Healthy++
-	case corev1alpha1.HealthProgressing:
-		summary.Progressing++
-	case corev1alpha1.HealthDegraded:
-		summary.Degraded++
-	case corev1alpha1.HealthSuspended:
-		summary.Suspended++
-	case corev1alpha1.HealthMissing:
-		summary.Missing++
-	default:
-		summary.Unknown++
-	}
 }

@@ -19,14 +19,6 @@ import (
 	"kumodo.io/convoy/health"
 )
 
-// Bounds of a rule set, beyond which it cannot be written to a cluster; in bytes but for
-// the first.
-const (
-	MaxRules       = 256
-	MaxExpression  = 2 << 10
-	MaxExpressions = 64 << 10
-)
-
 const (
 	kindLocal  = "HealthRuleSet"
 	kindGlobal = "GlobalHealthRuleSet"
@@ -98,8 +90,8 @@ func decode(d *document) (*Set, error) {
 // check compiles the rules, and tells what else would be refused by the API server.
 func (s *Set) check() error {
 	var faults []error
-	if len(s.Rules) > MaxRules {
-		faults = append(faults, s.fault([]any{"spec", "rules"}, "a set has at most %d rules, not %d", MaxRules, len(s.Rules)))
+	if len(s.Rules) > extv1alpha1.MaxRules {
+		faults = append(faults, s.fault([]any{"spec", "rules"}, "a set has at most %d rules, not %d", extv1alpha1.MaxRules, len(s.Rules)))
 	}
 	names, total := map[string]bool{}, 0
 	for i := range s.Rules {
@@ -112,15 +104,15 @@ func (s *Set) check() error {
 		faults = append(faults, s.checkForm(at, rule))
 		for name, expression := range expressions(rule) {
 			total += len(expression)
-			if len(expression) > MaxExpression {
-				faults = append(faults, s.fault(append(at, name), "rule %q: expression %s: has %d bytes, at most %d are possible", rule.Name, name, len(expression), MaxExpression))
+			if len(expression) > extv1alpha1.MaxExpressionBytes {
+				faults = append(faults, s.fault(append(at, name), "rule %q: expression %s: has %d bytes, at most %d are possible", rule.Name, name, len(expression), extv1alpha1.MaxExpressionBytes))
 			}
 		}
 	}
-	if total > MaxExpressions {
-		faults = append(faults, s.fault([]any{"spec", "rules"}, "all expressions together have %d bytes, at most %d are possible: divide the set into several", total, MaxExpressions))
+	if total > extv1alpha1.MaxExpressionsBytes {
+		faults = append(faults, s.fault([]any{"spec", "rules"}, "all expressions together have %d bytes, at most %d are possible: divide the set into several", total, extv1alpha1.MaxExpressionsBytes))
 	}
-	if len(s.Rules) <= MaxRules && total <= MaxExpressions {
+	if len(s.Rules) <= extv1alpha1.MaxRules && total <= extv1alpha1.MaxExpressionsBytes {
 		faults = append(faults, s.compile()...)
 	}
 	return errors.Join(faults...)

@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	extv1alpha1 "kumodo.io/convoy/api/extensions/v1alpha1"
 )
 
 // set is a manifest of a rule set with the given rules.
@@ -50,7 +51,7 @@ func TestReadRulesOrder(t *testing.T) {
 }
 
 func TestReadRulesFaults(t *testing.T) {
-	many := make([]string, MaxRules+1)
+	many := make([]string, extv1alpha1.MaxRules+1)
 	long := make([]string, 40)
 	for i := range many {
 		many[i] = rule(fmt.Sprintf("r%d", i), `healthy: "true"`)

@@ -9,15 +9,17 @@ import (
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/ext"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	extv1alpha1 "kumodo.io/convoy/api/extensions/v1alpha1"
 )
 
 // Compiling an expression takes time by the square of its length, and goes on when nobody
 // waits for the answer any more: at the worst, 50 ms for one that is as long as it may be.
 const (
 	// maxExpression bounds the length of a CEL expression in bytes.
-	maxExpression = 2 * 1024
+	maxExpression = extv1alpha1.MaxExpressionBytes
 	// maxExpressions bounds that of all in an object.
-	maxExpressions = 64 * 1024
+	maxExpressions = extv1alpha1.MaxExpressionsBytes
 )
 
 // expressionBudget is what is left for the expressions of an object.

@@ -31,7 +31,7 @@ func GlobalHealthRuleSetStatus(s *extv1alpha1.GlobalHealthRuleSet) field.ErrorLi
 
 func rules(origin string, list []extv1alpha1.HealthRule) field.ErrorList {
 	path := field.NewPath("spec", "rules")
-	errs := atMost(path, list, maxItems)
+	errs := atMost(path, list, extv1alpha1.MaxRules)
 	errs = append(errs, unique(path, list, "name", func(r *extv1alpha1.HealthRule) string { return r.Name })...)
 	tooLong, budget := false, expressionBudget(maxExpressions)
 	for i := range list {
@@ -39,7 +39,7 @@ func rules(origin string, list []extv1alpha1.HealthRule) field.ErrorList {
 		long := ruleLength(path.Index(i), &list[i], &budget)
 		errs, tooLong = append(errs, long...), tooLong || len(long) > 0
 	}
-	if tooLong || len(list) > maxItems {
+	if tooLong || len(list) > extv1alpha1.MaxRules {
 		return errs // compiling is work
 	}
 	_, faults := health.Compile(list, origin, path)

@@ -227,7 +227,7 @@ func (a *Applier) resource(ctx context.Context, key corev1alpha1.ObjectKey) (dyn
 }
 
 func (a *Applier) mapping(ctx context.Context, key corev1alpha1.ObjectKey) (*meta.RESTMapping, error) {
-	return a.target.Mapping(ctx, schema.GroupVersionKind{Group: key.Group, Version: key.Version, Kind: key.Kind})
+	return a.target.Mapping(ctx, key.GroupVersionKind())
 }
 
 // client gives the client for the objects of a resource in a namespace, which is ignored for a

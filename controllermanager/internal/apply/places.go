@@ -37,7 +37,7 @@ func byPlace(entries []corev1alpha1.InventoryEntry, counts func(corev1alpha1.Inv
 		if !counts(e) {
 			continue
 		}
-		here := place{schema.GroupVersionKind{Group: e.Group, Version: e.Version, Kind: e.Kind}, e.Namespace}
+		here := place{e.GroupVersionKind(), e.Namespace}
 		if at[here] == nil {
 			places = append(places, here)
 		}
@@ -58,7 +58,7 @@ var wholeKinds = map[schema.GroupKind]bool{namespaceKind: true, definitionKind: 
 // to be read by itself: it may be gone, or without the label, or not be listed.
 func (a *Applier) survey(ctx context.Context, entries []corev1alpha1.InventoryEntry) map[string]*unstructured.Unstructured {
 	places, entriesAt := byPlace(entries, func(e corev1alpha1.InventoryEntry) bool {
-		return !wholeKinds[schema.GroupKind{Group: e.Group, Kind: e.Kind}]
+		return !wholeKinds[e.GroupVersionKind().GroupKind()]
 	})
 	places = slices.DeleteFunc(places, func(at place) bool { return len(entriesAt[at]) < listFrom })
 	seen := map[string]*unstructured.Unstructured{}

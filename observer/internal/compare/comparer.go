@@ -171,7 +171,7 @@ func (c *Comparer) Live(ctx context.Context, object corev1alpha1.ObjectUID) (liv
 // resource gives the client for an object. A kind that must be there, because it was when
 // the object was applied, and that is not known yet is asked for anew, once in a pass.
 func (c *Comparer) resource(ctx context.Context, key corev1alpha1.ObjectKey, expected bool) (dynamic.ResourceInterface, error) {
-	gvk := schema.GroupVersionKind{Group: key.Group, Version: key.Version, Kind: key.Kind}
+	gvk := key.GroupVersionKind()
 	mapping, err := c.Target.Mapping(ctx, gvk)
 	if meta.IsNoMatchError(err) && expected {
 		c.rediscover.Do(c.Target.Invalidate)

@@ -50,7 +50,7 @@ func statusOf(inventory *corev1alpha1.ReleaseInventory, results []judgement, now
 			one.Since = old.Since
 		}
 		if entry.Hook == "" {
-			summarize(status.Summary, one.Status)
+			health.Count(status.Summary, one.Status)
 		}
 		status.Health = append(status.Health, one)
 	}
@@ -75,24 +75,6 @@ const (
 )
 
 func clip(message string) string { return shortenTo(message, messageLimit) }
-
-// summarize adds one object to a summary.
-func summarize(summary *corev1alpha1.HealthSummary, status corev1alpha1.HealthStatus) {
-	switch status {
-	case corev1alpha1.HealthHealthy:
-		summary.Healthy++
-	case corev1alpha1.HealthProgressing:
-		summary.Progressing++
-	case corev1alpha1.HealthDegraded:
-		summary.Degraded++
-	case corev1alpha1.HealthSuspended:
-		summary.Suspended++
-	case corev1alpha1.HealthMissing:
-		summary.Missing++
-	default:
-		summary.Unknown++
-	}
-}
 
 // Report is the answer of the health subresource: the live objects judged now, and what of
 // the render is not applied yet as missing. Hooks, and objects that left the render, are
@@ -124,14 +106,14 @@ func (c *HealthController) Report(ctx context.Context, release *corev1alpha1.Rel
 			}
 			if counts(release, result.entry) {
 				counted = append(counted, result.Status)
-				summarize(&report.Summary, result.Status)
+				health.Count(&report.Summary, result.Status)
 			}
 			report.Objects = append(report.Objects, detailOf(result, before[identity(result.entry.ObjectKey)]))
 		}
 	}
 	for range unlisted(release, pages.Entries()) {
 		counted = append(counted, corev1alpha1.HealthMissing)
-		summarize(&report.Summary, corev1alpha1.HealthMissing)
+		health.Count(&report.Summary, corev1alpha1.HealthMissing)
 	}
 	report.Status = health.Worst(counted...)
 	return report, nil

@@ -161,7 +161,7 @@ func (h *Host) track(ctx context.Context, release *corev1alpha1.Release, entries
 	seen := map[schema.GroupVersionKind]bool{}
 	var resources []schema.GroupVersionResource
 	for _, entry := range entries {
-		gvk := kindOf(entry.ObjectKey)
+		gvk := entry.GroupVersionKind()
 		if seen[gvk] {
 			continue
 		}
@@ -179,7 +179,7 @@ func (h *Host) track(ctx context.Context, release *corev1alpha1.Release, entries
 
 // version is the resourceVersion of an object as its watch last saw it.
 func (h *Host) version(ctx context.Context, t *Target, key corev1alpha1.ObjectKey) (version string, known bool) {
-	mapping, err := t.Mapping(ctx, kindOf(key))
+	mapping, err := t.Mapping(ctx, key.GroupVersionKind())
 	if err != nil {
 		return "", false
 	}
@@ -200,10 +200,6 @@ func targetReason(err error) string {
 
 func nameOf(object metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
-}
-
-func kindOf(key corev1alpha1.ObjectKey) schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: key.Group, Version: key.Version, Kind: key.Kind}
 }
 
 // identity is what makes an object the same one: its version is no part of it.

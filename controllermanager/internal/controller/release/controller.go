@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
@@ -202,10 +201,6 @@ func clusterOf(releases cache.Indexer, key types.NamespacedName) string {
 // clusterNameOf names a Release's cluster in metrics and indexes: "<namespace>/<name>".
 func clusterNameOf(release *corev1alpha1.Release) string {
 	return release.Namespace + "/" + release.Spec.ClusterRef.Name
-}
-
-func kindOf(key corev1alpha1.ObjectKey) schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: key.Group, Version: key.Version, Kind: key.Kind}
 }
 
 // Defaults of a Release's fields, for objects that were stored without them.

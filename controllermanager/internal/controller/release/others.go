@@ -126,7 +126,7 @@ func (o *others) Kinds(namespace string) []schema.GroupVersionKind {
 		}
 		for _, entry := range page.Spec.Entries {
 			if entry.Namespace == namespace && entry.UID != "" {
-				found[schema.GroupVersionKind{Group: entry.Group, Version: entry.Version, Kind: entry.Kind}] = true
+				found[entry.GroupVersionKind()] = true
 			}
 		}
 	}

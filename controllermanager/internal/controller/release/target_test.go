@@ -157,7 +157,7 @@ func (t *target) MakeWay(ctx context.Context, object render.Object) (bool, error
 	if t.uids[key.Name] == "" {
 		return true, nil
 	}
-	mapping, _ := t.Mapping(ctx, kindOf(key))
+	mapping, _ := t.Mapping(ctx, key.GroupVersionKind())
 	live, err := t.dynamic.Resource(mapping.Resource).Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	if err != nil {
 		return false, err
@@ -184,7 +184,7 @@ func (t *target) Prune(ctx context.Context, entries []corev1alpha1.InventoryEntr
 			result.Kept, result.Message = true, "kept, as its source asked"
 		default:
 			result.Gone = true
-			mapping, _ := t.Mapping(ctx, kindOf(entry.ObjectKey))
+			mapping, _ := t.Mapping(ctx, entry.GroupVersionKind())
 			_ = t.dynamic.Resource(mapping.Resource).Namespace(entry.Namespace).Delete(ctx, entry.Name, metav1.DeleteOptions{})
 			delete(t.uids, entry.Name)
 		}
