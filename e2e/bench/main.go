@@ -22,12 +22,13 @@ import (
 	"kumodo.io/convoy/e2e/bench/benchmark"
 	"kumodo.io/convoy/e2e/bench/blackhole"
 	"kumodo.io/convoy/e2e/bench/delivery"
+	"kumodo.io/convoy/e2e/bench/observer"
 	"kumodo.io/convoy/e2e/bench/report"
 )
 
 // benchmarks are all there are, in the order in which they run.
 func benchmarks() []benchmark.Benchmark {
-	return []benchmark.Benchmark{delivery.Benchmark(), blackhole.Benchmark(), api.Benchmark()}
+	return []benchmark.Benchmark{delivery.Benchmark(), observer.Benchmark(), blackhole.Benchmark(), api.Benchmark()}
 }
 
 // options are what the command line says.

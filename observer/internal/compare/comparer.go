@@ -27,6 +27,8 @@ import (
 const (
 	// readTimeout bounds a read of one object.
 	readTimeout = 10 * time.Second
+	// listTimeout bounds a list of a page of objects.
+	listTimeout = 30 * time.Second
 	// dryRunTimeout bounds a dry run, for which the server may have to ask webhooks.
 	dryRunTimeout = 35 * time.Second
 	// maxLooks bounds how often an object is looked at that others change meanwhile.
@@ -48,6 +50,10 @@ type Comparer struct {
 	Target       Target
 	Installation string
 	Release      *corev1alpha1.Release
+	// Applied says that the objects compared are those that were applied last. Then a live one
+	// that has every value that is desired needs no dry run, and what a dry run changes in other
+	// fields is not theirs: a webhook that writes something else each time makes no difference.
+	Applied bool
 	// Defines tells whether the render itself defines the kind, so that the target cluster
 	// need not know it yet; may be nil.
 	Defines func(gk schema.GroupKind) bool
@@ -81,6 +87,11 @@ type Outcome struct {
 // back as an Outcome with ActionError: one object that cannot be compared must not hide
 // the others.
 func (c *Comparer) Compare(ctx context.Context, desired render.Object) Outcome {
+	return c.CompareListed(ctx, desired, nil)
+}
+
+// CompareListed is Compare with a live object that has just been listed; nil: it is read.
+func (c *Comparer) CompareListed(ctx context.Context, desired render.Object, listed *unstructured.Unstructured) Outcome {
 	key := desired.Key()
 	resource, err := c.resource(ctx, key, true)
 	if meta.IsNoMatchError(err) && c.Defines != nil && c.Defines(desired.Object.GroupVersionKind().GroupKind()) {
@@ -90,7 +101,8 @@ func (c *Comparer) Compare(ctx context.Context, desired render.Object) Outcome {
 		return failed(err)
 	}
 	for attempt := 1; ; attempt++ {
-		outcome, moved := c.compare(ctx, resource, key, desired)
+		outcome, moved := c.compare(ctx, resource, key, desired, listed)
+		listed = nil
 		if !moved || attempt == maxLooks {
 			return outcome
 		}
@@ -100,8 +112,13 @@ func (c *Comparer) Compare(ctx context.Context, desired render.Object) Outcome {
 // compare compares the desired object with the live one as it is now. moved is true when that
 // changed between the two looks at it, so that a change of somebody else would be taken for
 // one that applying makes.
-func (c *Comparer) compare(ctx context.Context, resource dynamic.ResourceInterface, key corev1alpha1.ObjectKey, desired render.Object) (outcome Outcome, moved bool) {
-	live, err := c.read(ctx, resource, key)
+func (c *Comparer) compare(ctx context.Context, resource dynamic.ResourceInterface, key corev1alpha1.ObjectKey,
+	desired render.Object, live *unstructured.Unstructured,
+) (outcome Outcome, moved bool) {
+	var err error
+	if live == nil {
+		live, err = c.read(ctx, resource, key)
+	}
 	if err != nil {
 		return failed(err), false
 	}
@@ -111,6 +128,9 @@ func (c *Comparer) compare(ctx context.Context, resource dynamic.ResourceInterfa
 		return outcome, false
 	}
 	body := c.body(desired.Object, live)
+	if c.Applied && live != nil && contains(live.Object, body.Object) {
+		return Outcome{Action: corev1alpha1.ActionUnchanged, Live: live, Result: live}, false
+	}
 	force := c.Release.Spec.Sync.Conflicts != corev1alpha1.ConflictsFail
 	result, err := c.dryRun(ctx, resource, key, body, force)
 	switch {
@@ -119,7 +139,7 @@ func (c *Comparer) compare(ctx context.Context, resource dynamic.ResourceInterfa
 	case err == nil && live == nil:
 		return Outcome{Action: corev1alpha1.ActionCreate, Result: result}, false
 	case err == nil:
-		return c.difference(desired.Object, live, result), changed(live, result)
+		return c.difference(desired.Object, body, live, result), changed(live, result)
 	case live == nil && namespaceMissing(err):
 		return c.withoutNamespace(desired.Object), false
 	case live != nil && apierrors.IsInvalid(err):
@@ -147,7 +167,7 @@ func (c *Comparer) contested(ctx context.Context, resource dynamic.ResourceInter
 		outcome.Live = live
 		return outcome
 	}
-	outcome := c.difference(desired, live, result)
+	outcome := c.difference(desired, body, live, result)
 	if outcome.Action != corev1alpha1.ActionUnchanged {
 		outcome.Message = "a sync fails while spec.sync.conflicts is fail: " + conflict.Error()
 	}
@@ -257,9 +277,12 @@ func (c *Comparer) dryRun(ctx context.Context, resource dynamic.ResourceInterfac
 }
 
 // difference is the outcome of a dry run on a live object.
-func (c *Comparer) difference(desired, live, result *unstructured.Unstructured) Outcome {
+func (c *Comparer) difference(desired, body, live, result *unstructured.Unstructured) Outcome {
 	paths := ignoredPaths(c.Release, desired)
-	changes := slices.DeleteFunc(Fields(live.Object, result.Object), func(change corev1alpha1.FieldChange) bool { return Ignored(change, paths) })
+	changes := slices.DeleteFunc(append(marks(live, result), Fields(live.Object, result.Object)...), func(change corev1alpha1.FieldChange) bool { return Ignored(change, paths) })
+	if c.Applied {
+		changes = slices.DeleteFunc(changes, func(change corev1alpha1.FieldChange) bool { return !isSet(body.Object, change.Path) })
+	}
 	if len(changes) == 0 {
 		return Outcome{Action: corev1alpha1.ActionUnchanged, Live: live, Result: result}
 	}

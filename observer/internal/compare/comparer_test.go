@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -63,12 +64,23 @@ func invalid(kind, name string, fields ...string) *apierrors.StatusError {
 	return apierrors.NewInvalid(schema.GroupKind{Kind: kind}, name, errs)
 }
 
+// put brings an object into the cluster, with the marks of the Release where it has none.
+func (b *bench) put(manifest string) *unstructured.Unstructured {
+	object := testcluster.Object(manifest)
+	if object.GetAnnotations()[corev1alpha1.AnnotationRelease] == "" {
+		render.Mark(object, "inst", "ns", "app")
+	}
+	data, err := object.MarshalJSON()
+	b.Expect(err).NotTo(HaveOccurred())
+	return b.cluster.Put(string(data))
+}
+
 // A change of somebody else between the two looks at an object is no change that applying
 // makes: it is looked at again.
 func TestAnObjectThatChangesMeanwhile(t *testing.T) {
 	b := newBench(t)
-	stale := b.cluster.Put(configMap)
-	b.cluster.Put("{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: cm, annotations: {other: writer}}, data: {a: '1'}}")
+	stale := b.put(configMap)
+	b.put("{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: cm, annotations: {other: writer}}, data: {a: '1'}}")
 	looks := 0
 	b.cluster.Handle("GET "+b.cluster.Path(configMap), func(w http.ResponseWriter, r *http.Request) {
 		looks++
@@ -100,16 +112,22 @@ func TestCompare(t *testing.T) {
 		message string
 		sim     bool
 	}{
-		{"as it is", configMap, func(b *bench) { b.cluster.Put(configMap) }, corev1alpha1.ActionUnchanged, nil, "", false},
+		{"as it is", configMap, func(b *bench) { b.put(configMap) }, corev1alpha1.ActionUnchanged, nil, "", false},
 		{"not there", configMap, func(*bench) {}, corev1alpha1.ActionCreate, nil, "", false},
-		{"changed", configMap, func(b *bench) { b.cluster.Put(strings.Replace(configMap, "'1'", "'2'", 1)) }, corev1alpha1.ActionUpdate,
+		{"changed", configMap, func(b *bench) { b.put(strings.Replace(configMap, "'1'", "'2'", 1)) }, corev1alpha1.ActionUpdate,
 			[]corev1alpha1.FieldChange{{Path: "/data/a", From: `"2"`, To: `"1"`}}, "", false},
 		{"another's", configMap, func(b *bench) {
-			b.cluster.Put("{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: cm, annotations: {convoy.kumodo.io/release: inst/x/y}}}")
+			b.put("{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: cm, annotations: {convoy.kumodo.io/release: inst/x/y}}}")
 		}, corev1alpha1.ActionError, nil, "belongs to Release x/y", false},
-		{"its own", configMap, func(b *bench) {
+		{"without the mark that it is watched by", configMap, func(b *bench) {
 			b.cluster.Put("{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: cm, annotations: {convoy.kumodo.io/release: inst/ns/app}}, data: {a: '1'}}")
-		}, corev1alpha1.ActionUnchanged, nil, "", false},
+		}, corev1alpha1.ActionUpdate, []corev1alpha1.FieldChange{
+			{Path: "/metadata/labels/convoy.kumodo.io~1owner", To: strconv.Quote(corev1alpha1.OwnerLabelValue("inst", "ns", "app"))},
+		}, "", false},
+		{"without any mark", configMap, func(b *bench) { b.cluster.Put(configMap) }, corev1alpha1.ActionUpdate, []corev1alpha1.FieldChange{
+			{Path: "/metadata/annotations/convoy.kumodo.io~1release", To: `"inst/ns/app"`},
+			{Path: "/metadata/labels/convoy.kumodo.io~1owner", To: strconv.Quote(corev1alpha1.OwnerLabelValue("inst", "ns", "app"))},
+		}, "", false},
 		{"in a namespace that does not exist", configMap, func(b *bench) { b.cluster.Refuse("PATCH "+b.cluster.Path(configMap), missing) },
 			corev1alpha1.ActionCreate, nil, "its namespace does not exist yet", true},
 		{"of a kind that is not served", widget, func(*bench) {}, corev1alpha1.ActionError, nil, "no matches for kind", false},
@@ -117,29 +135,29 @@ func TestCompare(t *testing.T) {
 			b.cluster.Refuse("PATCH "+b.cluster.Path(configMap), apierrors.NewBadRequest("webhook says no"))
 		}, corev1alpha1.ActionError, nil, "webhook says no", false},
 		{"invalid as a new object too", deployment, func(b *bench) {
-			b.cluster.Put(deployment)
+			b.put(deployment)
 			b.cluster.Refuse("PATCH "+b.cluster.Path(deployment), invalid("Deployment", "web", "spec.selector"))
 			b.cluster.Refuse("POST /apis/apps/v1/namespaces/ns/deployments", invalid("Deployment", "web", "spec.selector"))
 		}, corev1alpha1.ActionError, nil, "spec.selector", false},
 		{"an immutable field", deployment, func(b *bench) {
-			b.cluster.Put(strings.Replace(deployment, "image: i", "image: j", 1))
+			b.put(strings.Replace(deployment, "image: i", "image: j", 1))
 			b.cluster.Refuse("PATCH "+b.cluster.Path(deployment), invalid("Deployment", "web", "spec.selector"))
 		}, corev1alpha1.ActionError, []corev1alpha1.FieldChange{{Path: "/spec/template/spec/containers/0/image", From: `"j"`, To: `"i"`}},
 			"fields cannot be changed: spec.selector; undo the change, or have the object replaced", false},
 		{"an immutable field of what may be replaced", deployment, func(b *bench) {
 			b.release.Spec.Sync.Replace = corev1alpha1.ReplaceOnImmutable
-			b.cluster.Put(strings.Replace(deployment, "image: i", "image: j", 1))
+			b.put(strings.Replace(deployment, "image: i", "image: j", 1))
 			b.cluster.Refuse("PATCH "+b.cluster.Path(deployment), invalid("Deployment", "web", "spec.selector"))
 		}, corev1alpha1.ActionRecreate, []corev1alpha1.FieldChange{{Path: "/spec/template/spec/containers/0/image", From: `"j"`, To: `"i"`}},
 			"fields cannot be changed: spec.selector", false},
 		{"an immutable field of what is marked as never to be deleted", deployment, func(b *bench) {
 			b.release.Spec.Sync.Replace = corev1alpha1.ReplaceOnImmutable
-			b.cluster.Put(strings.Replace(deployment, "name: web}", "name: web, annotations: {helm.sh/resource-policy: keep}}", 1))
+			b.put(strings.Replace(deployment, "name: web}", "name: web, annotations: {helm.sh/resource-policy: keep}}", 1))
 			b.cluster.Refuse("PATCH "+b.cluster.Path(deployment), invalid("Deployment", "web", "spec.selector"))
 		}, corev1alpha1.ActionError, nil, "marked as never to be deleted", false},
 		{"an immutable field of what is never replaced", namespace, func(b *bench) {
 			b.release.Spec.Sync.Replace = corev1alpha1.ReplaceOnImmutable
-			b.cluster.Put(namespace)
+			b.put(namespace)
 			b.cluster.Refuse("PATCH "+b.cluster.Path(namespace), invalid("Namespace", "ns", "spec.x"))
 		}, corev1alpha1.ActionError, nil, "never replaced", false},
 	} {
@@ -183,7 +201,7 @@ func TestYoungKindsAreAskedForAnew(t *testing.T) {
 	_, err := c.Target.Mapping(t.Context(), schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
 	b.Expect(err).NotTo(HaveOccurred())
 	b.cluster.Serve(testcluster.Widget)
-	b.cluster.Put(widget)
+	b.put(widget)
 	key := corev1alpha1.ObjectKey{Group: "example.com", Version: "v1", Kind: "Widget", Namespace: "ns", Name: "w"}
 
 	_, served, err := c.Live(t.Context(), corev1alpha1.ObjectUID{ObjectKey: key})
@@ -228,7 +246,7 @@ func TestIgnoredFieldsAreTakenAsTheyAre(t *testing.T) {
 
 func TestIgnoredFieldsAreNoConflict(t *testing.T) {
 	b := newBench(t)
-	b.cluster.Put(strings.Replace(configMap, "'1'", "theirs", 1))
+	b.put(strings.Replace(configMap, "'1'", "theirs", 1))
 	b.release.Spec.Sync.Conflicts = corev1alpha1.ConflictsFail
 	b.release.Spec.Drift = &corev1alpha1.DriftSpec{Ignore: []corev1alpha1.DriftIgnore{{Paths: []string{"/data/a"}}}}
 	b.Expect(b.compare(t, configMap).Action).To(Equal(corev1alpha1.ActionUnchanged))
@@ -236,7 +254,7 @@ func TestIgnoredFieldsAreNoConflict(t *testing.T) {
 
 func TestFieldsOfOthersAreADifferenceThatASyncDoesNotEnd(t *testing.T) {
 	b := newBench(t)
-	b.cluster.Put(strings.Replace(configMap, "'1'", "theirs", 1))
+	b.put(strings.Replace(configMap, "'1'", "theirs", 1))
 	b.release.Spec.Sync.Conflicts = corev1alpha1.ConflictsFail
 	conflict := apierrors.NewApplyConflict([]metav1.StatusCause{
 		{Type: metav1.CauseTypeFieldManagerConflict, Field: ".data.a", Message: `conflict with "argo"`},
@@ -250,7 +268,7 @@ func TestFieldsOfOthersAreADifferenceThatASyncDoesNotEnd(t *testing.T) {
 
 func TestManagersAreNamed(t *testing.T) {
 	b := newBench(t)
-	b.cluster.Put(`{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"namespace": "ns", "name": "web", "managedFields": [
+	b.put(`{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"namespace": "ns", "name": "web", "managedFields": [
 		{"manager": "convoy", "operation": "Apply", "time": "2026-01-09T00:00:00Z", "fieldsV1": {"f:spec": {"f:replicas": {}}}},
 		{"manager": "older", "operation": "Update", "time": "2026-01-01T00:00:00Z", "fieldsV1": {"f:spec": {"f:replicas": {}}}},
 		{"manager": "autoscaler", "operation": "Update", "time": "2026-01-02T00:00:00Z", "fieldsV1": {"f:spec": {"f:replicas": {}}}},
@@ -288,7 +306,7 @@ func TestErrorsShowNothingOfSecrets(t *testing.T) {
 			t.Run(test.name+map[bool]string{true: ", of a live object", false: ", of a new object"}[live], func(t *testing.T) {
 				b := newBench(t)
 				if live {
-					b.cluster.Put(secretText)
+					b.put(secretText)
 				}
 				b.cluster.Refuse("PATCH "+b.cluster.Path(secretText), test.given)
 				outcome := b.compare(t, secretText)
@@ -326,7 +344,7 @@ func TestATargetThatIsAwayIsNotAskedAgain(t *testing.T) {
 	b.cluster.Refuse("GET "+b.cluster.Path(configMap), apierrors.NewServiceUnavailable("its own server is down"))
 	c = b.comparer(t)
 	b.Expect(c.Compare(t.Context(), render.Object{Object: testcluster.Object(configMap)}).Err).To(MatchError(clusterconn.ErrUnreachable))
-	b.cluster.Put(deployment)
+	b.put(deployment)
 	b.Expect(c.Compare(t.Context(), render.Object{Object: testcluster.Object(deployment)}).Action).To(Equal(corev1alpha1.ActionUnchanged),
 		"what one API answers says nothing of the others")
 }

@@ -98,6 +98,9 @@ func (c *changeList) compare(p place, path string, from any, inFrom bool, to any
 	p = p.at(from, to)
 	fromMap, fromIsMap := from.(map[string]any)
 	toMap, toIsMap := to.(map[string]any)
+	if path == "/metadata/labels" || path == "/metadata/annotations" { // none are as good as an empty map
+		fromIsMap, toIsMap = fromIsMap || from == nil, toIsMap || to == nil
+	}
 	if fromIsMap && toIsMap {
 		c.compareMaps(p, path, fromMap, toMap)
 		return

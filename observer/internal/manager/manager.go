@@ -104,7 +104,7 @@ func (m *Manager) build(ctx context.Context) error {
 		References: desired.References{HostReader: reader, Fetch: coordinator, Sources: lookup}, Store: c.store,
 	}
 	m.health = &observer.HealthController{Host: m.host, Rules: m.rules, Clock: clock.RealClock{}, Resync: c.options.Process.Resync}
-	m.drift = &observer.Controller{Host: m.host, Desired: renders, Clock: clock.RealClock{}, Resync: c.options.Process.Resync}
+	m.drift = &observer.Controller{Host: m.host, Desired: renders, Clock: clock.RealClock{}, Resync: c.options.Process.Resync, FullInterval: c.options.Drift.FullInterval}
 	sets := &observer.RuleSetController{Client: c.convoy, Sets: m.rules.Sets, Global: m.rules.Global}
 	m.serving = &serve.Server{Host: m.host, Desired: renders, Health: m.health, Values: renders}
 	m.healthQueue = base.New(m.queue("health", m.health))

@@ -62,15 +62,3 @@ func (m *memory) contested(found []drifted, now time.Time) (fought []drifted, wa
 	}
 	return fought, wait
 }
-
-// rival names the field manager that owns one of the fields that are fought about.
-func rival(fought []drifted) string {
-	for _, one := range fought {
-		for _, change := range one.changes {
-			if change.Manager != "" {
-				return " (field manager " + change.Manager + ")"
-			}
-		}
-	}
-	return ""
-}

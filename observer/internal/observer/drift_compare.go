@@ -5,7 +5,11 @@ package observer
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/observer/internal/compare"
@@ -18,12 +22,16 @@ type drifted struct {
 	key     corev1alpha1.ObjectKey
 	changes []corev1alpha1.FieldChange
 	missing bool
-	err     error
+	// replaced is true when another object has the name of the one that was applied.
+	replaced bool
+	err      error
 }
 
 // findings are what a comparison of all objects came to.
 type findings struct {
 	drifted []drifted
+	// compared is how many objects there are.
+	compared int
 	// failed are the objects that could not be compared.
 	failed []drifted
 	// underWay is true when the inventory does not name every object as last applied with
@@ -35,12 +43,12 @@ type findings struct {
 func (c *Controller) compare(ctx context.Context, release *corev1alpha1.Release, inventory Pages,
 	want *desired.Desired, t *Target, m *memory,
 ) findings {
-	comparer := &compare.Comparer{Target: t, Installation: c.Installation, Release: release}
+	comparer := &compare.Comparer{Target: t, Installation: c.Installation, Release: release, Applied: true}
 	entries := map[corev1alpha1.ObjectKey]corev1alpha1.InventoryEntry{}
 	for _, entry := range inventory.Entries() {
 		entries[identity(entry.ObjectKey)] = entry
 	}
-	found := findings{}
+	found := findings{compared: len(want.Objects)}
 	for _, object := range want.Objects {
 		found.underWay = found.underWay || entries[identity(object.Key())].Digest != object.Digest
 	}
@@ -49,21 +57,32 @@ func (c *Controller) compare(ctx context.Context, release *corev1alpha1.Release,
 	}
 	outcomes := make([]*drifted, len(want.Objects))
 	versions := make([]string, len(want.Objects))
-	compare.Parallel(len(want.Objects), func(i int) {
-		object := want.Objects[i]
+	var places []int
+	var keys []corev1alpha1.ObjectKey
+	for i, object := range want.Objects {
 		version, seen := c.version(ctx, t, object.Key())
-		known := m.clean[object.Key()] == (cleanAt{object.Digest, version}) || inventory.asApplied(release, entries[identity(object.Key())], version)
-		if seen && known {
+		switch {
+		case seen && !m.full && inventory.asApplied(release, entries[identity(object.Key())], version):
+		case seen && !m.full && m.clean[identity(object.Key())] == (cleanAt{object.Digest, version}):
 			versions[i] = version
-			return
+		default:
+			places, keys = append(places, i), append(keys, object.Key())
 		}
-		outcomes[i], versions[i] = compareOne(ctx, comparer, t, object)
+	}
+	comparer.Each(ctx, keys, func(n int, live *unstructured.Unstructured) {
+		i := places[n]
+		entry := entries[identity(keys[n])]
+		outcomes[i], versions[i] = compareOne(ctx, comparer, t, want.Objects[i], entry.UID, live)
+		if inventory.asApplied(release, entry, versions[i]) {
+			versions[i] = "" // the inventory knows that
+		}
 	})
 	m.clean = map[corev1alpha1.ObjectKey]cleanAt{}
 	for i, outcome := range outcomes {
 		switch {
+		case outcome == nil && versions[i] == "":
 		case outcome == nil:
-			m.clean[want.Objects[i].Key()] = cleanAt{want.Objects[i].Digest, versions[i]}
+			m.clean[identity(want.Objects[i].Key())] = cleanAt{want.Objects[i].Digest, versions[i]}
 		case outcome.err != nil:
 			found.failed = append(found.failed, *outcome)
 		default:
@@ -73,18 +92,20 @@ func (c *Controller) compare(ctx context.Context, release *corev1alpha1.Release,
 	return found
 }
 
-// compareOne returns nil and the live resourceVersion when the object is as desired.
-func compareOne(ctx context.Context, comparer *compare.Comparer, t *Target, object render.Object) (*drifted, string) {
+// compareOne returns nil and the live resourceVersion when the object is as desired, and is the
+// one that was applied: what has another UID would never be deleted.
+func compareOne(ctx context.Context, comparer *compare.Comparer, t *Target, object render.Object, applied types.UID, listed *unstructured.Unstructured) (*drifted, string) {
 	if object.Object.GetAnnotations()[corev1alpha1.AnnotationDrift] == "ignore" {
 		return nil, anyVersion
 	}
-	outcome := comparer.Compare(ctx, object)
-	if outcome.Action == corev1alpha1.ActionUnchanged {
+	outcome := comparer.CompareListed(ctx, object, listed)
+	replaced := outcome.Live != nil && applied != "" && outcome.Live.GetUID() != applied
+	if outcome.Action == corev1alpha1.ActionUnchanged && !replaced {
 		return nil, outcome.Live.GetResourceVersion()
 	}
 	return &drifted{
 		key: object.Key(), changes: outcome.Changes, err: t.Blame(outcome.Err),
-		missing: outcome.Action == corev1alpha1.ActionCreate,
+		missing: outcome.Action == corev1alpha1.ActionCreate, replaced: replaced,
 	}, ""
 }
 
@@ -104,16 +125,25 @@ func describe(found []drifted) string {
 	return strings.Join(parts, ", ")
 }
 
+// difference names a field, one that another field manager has before others.
 func (d drifted) difference() string {
 	switch {
 	case d.err != nil:
 		return "could not be compared: " + d.err.Error()
 	case d.missing:
 		return "is missing"
+	case d.replaced:
+		return "was replaced by another object of its name"
 	case len(d.changes) == 0:
 		return "differs"
-	case len(d.changes) == 1:
-		return "differs in " + d.changes[0].Path
 	}
-	return fmt.Sprintf("differs in %s and %s", d.changes[0].Path, count(len(d.changes)-1, "more field"))
+	told := d.changes[max(slices.IndexFunc(d.changes, func(c corev1alpha1.FieldChange) bool { return c.Manager != "" }), 0)]
+	text := "differs in " + told.Path
+	if told.Manager != "" {
+		text += " (field manager " + told.Manager + ")"
+	}
+	if more := len(d.changes) - 1; more > 0 {
+		text += " and " + count(more, "more field")
+	}
+	return text
 }

@@ -34,13 +34,16 @@ type Controller struct {
 	Desired Renders
 	Clock   clock.Clock
 	Resync  time.Duration
+	// FullInterval is how often all objects are compared, whatever the watches say of them;
+	// never when it is 0.
+	FullInterval time.Duration
 
 	mu    sync.Mutex
 	known map[types.NamespacedName]*memory
 }
 
 // Reconcile looks for drift of one Release. Objects that did not change since they were
-// found clean cost no request.
+// found clean cost no request, until a complete check is due.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (base.Result, error) {
 	release, err := c.Releases.Releases(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
@@ -50,8 +53,17 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (b
 	if err != nil {
 		return base.Result{}, err
 	}
-	later := base.Result{RequeueAfter: c.Resync}
 	m := c.remember(key, release)
+	result, err := c.reconcile(ctx, key, release, m)
+	if c.FullInterval > 0 && result.RequeueAfter > 0 {
+		// The next check may be due already, when this one took longer than the interval.
+		result.RequeueAfter = min(result.RequeueAfter, max(m.fullAt.Sub(c.Clock.Now()), time.Second))
+	}
+	return result, err
+}
+
+func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName, release *corev1alpha1.Release, m *memory) (base.Result, error) {
+	later := base.Result{RequeueAfter: c.Resync}
 	if reason, message := notLookedFor(release); reason != "" {
 		return base.Result{}, c.report(ctx, release, m, metav1.ConditionUnknown, reason, message)
 	}
@@ -79,9 +91,16 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (b
 			return base.Result{RequeueAfter: min(left, c.Resync)}, nil
 		}
 	}
-	if c.allClean(ctx, release, t, m) {
+	if c.track(ctx, release, inventory.Entries(), t) {
+		return base.Result{RequeueAfter: catchUpRetry}, nil
+	}
+	applied, clean := c.seen(ctx, release, inventory, t, m)
+	if applied < release.Status.Applied.Objects {
+		return c.wait(ctx, release, m, "a sync is under way") // or the inventory comes later than the Release
+	}
+	if !m.full && clean && applied == release.Status.Applied.Objects {
 		m.settled()
-		return later, nil
+		return later, c.report(ctx, release, m, metav1.ConditionTrue, corev1alpha1.ReasonInSync, allAsApplied(int(release.Status.Applied.Objects)))
 	}
 	return c.look(ctx, release, inventory, t, m)
 }
@@ -132,22 +151,24 @@ func syncPending(release *corev1alpha1.Release) bool {
 		release.Annotations[corev1alpha1.AnnotationSyncForceRequestedAt] != handled.LastHandledForceAt
 }
 
-// allClean tells, from the watches alone, that no object changed since all were clean.
-func (c *Controller) allClean(ctx context.Context, release *corev1alpha1.Release, t *Target, m *memory) bool {
-	said := m.condition(release)
-	if said == nil || said.Status != metav1.ConditionTrue || said.ObservedGeneration != release.Generation ||
-		int32(len(m.clean)) != release.Status.Applied.Objects {
-		return false
-	}
-	for key, clean := range m.clean {
-		if clean.version == anyVersion {
+// seen gives, from the inventory and the watches alone, how many objects are applied, and
+// whether nobody has written to any of them since, or since it was found clean. It needs
+// neither the render nor the target.
+func (c *Controller) seen(ctx context.Context, release *corev1alpha1.Release, inventory Pages, t *Target, m *memory) (applied int32, clean bool) {
+	clean = true
+	for _, entry := range inventory.Entries() {
+		if entry.Hook != "" || entry.Digest == "" {
 			continue
 		}
-		if version, known := c.version(ctx, t, key); !known || version != clean.version {
-			return false
+		applied++
+		before := m.clean[identity(entry.ObjectKey)]
+		if !clean || before == (cleanAt{entry.Digest, anyVersion}) {
+			continue
 		}
+		version, known := c.version(ctx, t, entry.ObjectKey)
+		clean = known && (before == (cleanAt{entry.Digest, version}) || inventory.asApplied(release, entry, version))
 	}
-	return true
+	return applied, clean
 }
 
 // look compares the objects with what was applied and says what came of it.
@@ -171,6 +192,7 @@ func (c *Controller) look(ctx context.Context, release *corev1alpha1.Release, in
 		return c.wait(ctx, release, m, "a sync is under way")
 	}
 	m.settled()
+	m.full = false
 	if len(found.drifted) > 0 {
 		if same, err := c.sameInventory(ctx, inventory); err != nil || !same {
 			return later, err
@@ -228,11 +250,17 @@ func (c *Controller) remember(key types.NamespacedName, release *corev1alpha1.Re
 		c.known[key] = m
 	}
 	m.startAt(release)
+	if now := c.Clock.Now(); c.FullInterval > 0 && !now.Before(m.fullAt) {
+		m.full = !m.fullAt.IsZero()
+		m.fullAt = nextCheck(release.UID, c.FullInterval, now)
+	}
 	return m
 }
 
-// Forget drops what is remembered of a Release that is gone, or is another process's.
+// Forget drops what is remembered of a Release that is gone, or is another process's, and
+// ends the watches that only it needed.
 func (c *Controller) Forget(key types.NamespacedName) {
+	c.Tracker.ForgetRelease(key)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.known, key)

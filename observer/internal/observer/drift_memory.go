@@ -3,6 +3,7 @@
 package observer
 
 import (
+	"hash/fnv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -20,7 +21,11 @@ type memory struct {
 	// applied and generation are the render and the spec that clean and corrections speak of.
 	applied    string
 	generation int64
-	// clean are the objects that were found as desired.
+	// full says that a complete check is due, and fullAt when the next one is.
+	full   bool
+	fullAt time.Time
+	// clean are the objects that were found as desired although they were written to since they
+	// were applied, by identity.
 	clean map[corev1alpha1.ObjectKey]cleanAt
 	// corrections counts how often the same drift of an object was corrected.
 	corrections map[string]*correction
@@ -49,6 +54,19 @@ func (m *memory) patience(now time.Time) time.Duration {
 
 // settled ends the wait for a sync.
 func (m *memory) settled() { m.waitsSince = time.Time{} }
+
+// nextCheck is when the next complete check of a Release is due: at a time of its own in every
+// interval, the same in each process, so that checks are spread and a restart skips none.
+func nextCheck(uid types.UID, interval time.Duration, now time.Time) time.Time {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(uid))
+	offset := time.Duration(float64(interval) * float64(hash.Sum32()) / (1 << 32))
+	next := now.Truncate(interval).Add(offset)
+	if !next.After(now) {
+		next = next.Add(interval)
+	}
+	return next
+}
 
 // cleanAt is the desired digest and the live resourceVersion at which an object was clean.
 type cleanAt struct{ digest, version string }

@@ -32,7 +32,7 @@ func (c *Controller) conclude(ctx context.Context, release *corev1alpha1.Release
 	}
 	switch {
 	case len(found.drifted) == 0 && len(found.failed) == 0:
-		return result, say(metav1.ConditionTrue, corev1alpha1.ReasonInSync, allAsApplied(len(m.clean)))
+		return result, say(metav1.ConditionTrue, corev1alpha1.ReasonInSync, allAsApplied(found.compared))
 	case len(found.drifted) == 0:
 		reason, message := notCompared(found.failed)
 		return result, say(metav1.ConditionUnknown, reason, message)
@@ -54,8 +54,8 @@ func (c *Controller) conclude(ctx context.Context, release *corev1alpha1.Release
 	if fought, wait := m.contested(found.drifted, c.Clock.Now()); len(fought) == len(found.drifted) {
 		result.RequeueAfter = wait
 		return result, say(metav1.ConditionFalse, corev1alpha1.ReasonDriftContested,
-			fmt.Sprintf("%s; it was corrected %d times and came back%s: take the field out of the source, or list it in spec.drift.ignore",
-				drift, contestedAfter, rival(fought)))
+			fmt.Sprintf("%s; it was corrected %d times and came back: take the field out of the source, or list it in spec.drift.ignore",
+				drift, contestedAfter))
 	}
 	if err := say(metav1.ConditionFalse, corev1alpha1.ReasonDrifted, drift+"; "+requested); err != nil {
 		return base.Result{}, err

@@ -53,10 +53,18 @@ func (c *HealthController) Reconcile(ctx context.Context, key types.NamespacedNa
 		}
 		return base.Result{RequeueAfter: c.Resync}, errors.Join(errs...)
 	}
+	if c.track(ctx, release, pages.Entries(), t) && !hooksRun(release) {
+		return base.Result{RequeueAfter: catchUpRetry}, nil
+	}
 	reader := &compare.Comparer{Target: t, Installation: c.Installation, Release: release}
 	next := c.Resync
 	var errs []error
-	for i, now := range c.look(ctx, release, pages, t, reader) {
+	before := c.leaving(release)
+	judged := c.look(ctx, release, pages, t, reader)
+	if left := c.ending(release); left > 0 && !anyGone(before, judged) {
+		return base.Result{RequeueAfter: min(left, next)}, c.followHooks(ctx, release, reader)
+	}
+	for i, now := range judged {
 		errs = append(errs, c.write(ctx, pages[i], now.results))
 		next = min(next, now.next(c.Resync))
 	}
@@ -81,6 +89,48 @@ func (c *HealthController) beginning(pages Pages) time.Duration {
 		return 0
 	}
 	return min(firstApply-c.Clock.Since(first.CreationTimestamp.Time), firstApply)
+}
+
+// deletion is how long a deletion may take until the health of what is left is told. Most
+// take a moment, and the controller-manager sees for itself what is gone at once.
+const deletion = 30 * time.Second
+
+// ending is how much of that is left for a Release that is being deleted.
+func (c *HealthController) ending(release *corev1alpha1.Release) time.Duration {
+	if release.DeletionTimestamp.IsZero() {
+		return 0
+	}
+	return min(deletion-c.Clock.Since(release.DeletionTimestamp.Time), deletion)
+}
+
+// leaving are the objects of a Release that were seen to be deleted, and not to be gone.
+func (c *HealthController) leaving(release *corev1alpha1.Release) map[corev1alpha1.ObjectKey]bool {
+	if release.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	leaving := map[corev1alpha1.ObjectKey]bool{}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, page := range c.known[nameOf(release)] {
+		for _, one := range page.results {
+			if one.leaving {
+				leaving[identity(one.entry.ObjectKey)] = true
+			}
+		}
+	}
+	return leaving
+}
+
+// anyGone tells that one of the objects that were leaving is gone: somebody waits for that.
+func anyGone(leaving map[corev1alpha1.ObjectKey]bool, now []judged) bool {
+	for _, page := range now {
+		for _, one := range page.results {
+			if leaving[identity(one.entry.ObjectKey)] && one.Status == corev1alpha1.HealthMissing {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // rest is how long health that was just written is left as it is: a burst of changes is a few
@@ -142,8 +192,8 @@ func (c *HealthController) look(ctx context.Context, release *corev1alpha1.Relea
 	}
 	c.known[nameOf(release)] = now
 	c.mu.Unlock()
-	// After the judgement, which may have found kinds that were not known before. What
-	// happens between the reads and the watch is told when the watch has caught up.
+	// The judgement may have found kinds that were not known before. What happens between the
+	// reads and the watch is told when the watch has caught up.
 	c.track(ctx, release, pages.Entries(), t)
 	return results
 }

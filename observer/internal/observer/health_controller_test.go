@@ -244,6 +244,7 @@ func TestHealthOfAnOlderInventoryIsNotWritten(t *testing.T) {
 	w.client.PrependReactor("update", "releaseinventories", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, conflict
 	})
+	w.catchUp()
 
 	_, err := w.health.Reconcile(t.Context(), key)
 	w.Expect(apierrors.IsConflict(err)).To(BeTrue(), "the next pass is soon: %v", err)

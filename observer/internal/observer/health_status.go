@@ -104,7 +104,7 @@ func (c *HealthController) Report(ctx context.Context, release *corev1alpha1.Rel
 			if ofTarget(result.err) {
 				return nil, result.err
 			}
-			if counts(release, result.entry) {
+			if counts(release, *result.entry) {
 				counted = append(counted, result.Status)
 				health.Count(&report.Summary, result.Status)
 			}

@@ -152,11 +152,12 @@ func unusable(cluster *corev1alpha1.Cluster, release *corev1alpha1.Release) erro
 
 // track has the kinds of entries watched, and no others for the Release's
 // sake, with the cluster's own identity: the watch spans all namespaces, which a Release's
-// identity may not. Kinds that are not served are left out.
-func (h *Host) track(ctx context.Context, release *corev1alpha1.Release, entries []corev1alpha1.InventoryEntry, t *Target) {
+// identity may not. Kinds that are not served are left out. catchingUp is true while the
+// watches will soon tell what is to be known of the objects.
+func (h *Host) track(ctx context.Context, release *corev1alpha1.Release, entries []corev1alpha1.InventoryEntry, t *Target) (catchingUp bool) {
 	connection, err := h.Connector.Connect(ctx, t.Cluster)
 	if err != nil {
-		return
+		return false
 	}
 	seen := map[schema.GroupVersionKind]bool{}
 	var resources []schema.GroupVersionResource
@@ -171,11 +172,14 @@ func (h *Host) track(ctx context.Context, release *corev1alpha1.Release, entries
 		case err == nil:
 			resources = append(resources, mapping.Resource)
 		case !meta.IsNoMatchError(err):
-			return // what is watched stays watched
+			return false // what is watched stays watched
 		}
 	}
-	h.Tracker.Track(t.name(), connection, nameOf(release), resources)
+	return h.Tracker.Track(t.name(), connection, nameOf(release), resources)
 }
+
+// catchUpRetry is when to look again whether the watches have caught up, if they do not tell.
+const catchUpRetry = time.Second
 
 // version is the resourceVersion of an object as its watch last saw it.
 func (h *Host) version(ctx context.Context, t *Target, key corev1alpha1.ObjectKey) (version string, known bool) {

@@ -4,6 +4,7 @@ package observer
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,10 +18,13 @@ import (
 
 // judgement is the health of an object as it was at one resourceVersion.
 type judgement struct {
-	entry   corev1alpha1.InventoryEntry
+	// entry is shared with the inventory.
+	entry   *corev1alpha1.InventoryEntry
 	version string
 	rules   string
 	health.Result
+	// leaving is true for an object that is being deleted.
+	leaving bool
 	// served is false when the cluster does not serve the object's kind.
 	served bool
 	// err is why the object could not be read.
@@ -33,10 +37,32 @@ type judged struct {
 	inventory  types.UID
 	generation int64
 	results    []judgement
-	byIdentity map[corev1alpha1.ObjectKey]judgement
 	// unserved counts the passes in a row in which the kind of an applied object was not
 	// served.
 	unserved int
+}
+
+// finder finds judgements by the identity of their entries. Inventories seldom change in more
+// than what is said of their entries, so that the place of one is where it was; no index is
+// kept for the rest.
+func (j judged) finder() func(i int, key corev1alpha1.ObjectKey) (judgement, bool) {
+	index := sync.OnceValue(func() map[corev1alpha1.ObjectKey]int {
+		places := make(map[corev1alpha1.ObjectKey]int, len(j.results))
+		for i, one := range j.results {
+			places[identity(one.entry.ObjectKey)] = i
+		}
+		return places
+	})
+	return func(i int, key corev1alpha1.ObjectKey) (judgement, bool) {
+		if i < len(j.results) && identity(j.results[i].entry.ObjectKey) == identity(key) {
+			return j.results[i], true
+		}
+		i, ok := index()[identity(key)]
+		if !ok {
+			return judgement{}, false
+		}
+		return j.results[i], true
+	}
 }
 
 // judge gives the health of every entry, in their order.
@@ -48,36 +74,42 @@ func (c *HealthController) judge(ctx context.Context, release *corev1alpha1.Rele
 ) judged {
 	before := c.remembered(nameOf(release), inventory.Name)
 	if before.inventory != inventory.UID || before.generation > inventory.Generation {
-		before.byIdentity = nil
+		before.results = nil
 	}
 	noneBetween := before.generation >= inventory.Generation-1
 	assessor, rules := c.Rules.For(release)
 	entries := inventory.Spec.Entries
 	results := make([]judgement, len(entries))
-	compare.Parallel(len(entries), func(i int) {
-		if neverApplied(entries[i]) {
-			results[i] = judgement{entry: entries[i], served: true, Result: health.Result{
+	find := before.finder()
+	var places []int
+	var keys []corev1alpha1.ObjectKey
+	for i := range entries {
+		entry := &entries[i]
+		if neverApplied(*entry) {
+			results[i] = judgement{entry: entry, served: true, Result: health.Result{
 				Status: corev1alpha1.HealthMissing, Message: "not applied yet", Rule: "inventory",
 			}}
-			return
+			continue
 		}
-		old, ok := before.byIdentity[identity(entries[i].ObjectKey)]
-		version, seen := c.version(ctx, t, entries[i].ObjectKey)
-		if ok && seen && old.err == nil && old.version == version && old.rules == rules && old.stands(entries[i], noneBetween) {
+		old, ok := find(i, entry.ObjectKey)
+		version, seen := c.version(ctx, t, entry.ObjectKey)
+		if ok && seen && old.err == nil && old.version == version && old.rules == rules && old.stands(entry, noneBetween) {
 			results[i] = old
-			results[i].entry = entries[i]
-			return
+			results[i].entry = entry
+			continue
 		}
-		if result, decided := existing(assessor, entries[i], version, seen); decided {
-			results[i] = result
-		} else {
-			results[i] = read(ctx, t, reader, assessor, entries[i])
+		if results[i], ok = existing(assessor, entry, version, seen); !ok {
+			places, keys = append(places, i), append(keys, entry.ObjectKey)
 		}
 		results[i].rules = rules
+	}
+	reader.Each(ctx, keys, func(n int, live *unstructured.Unstructured) {
+		i := places[n]
+		results[i] = read(ctx, t, reader, assessor, &entries[i], live)
+		results[i].rules = rules
 	})
-	now := judged{inventory: inventory.UID, generation: inventory.Generation, results: results, byIdentity: map[corev1alpha1.ObjectKey]judgement{}}
+	now := judged{inventory: inventory.UID, generation: inventory.Generation, results: results}
 	for _, result := range results {
-		now.byIdentity[identity(result.entry.ObjectKey)] = result
 		if !result.served && result.entry.UID != "" {
 			now.unserved = before.unserved + 1
 		}
@@ -92,13 +124,13 @@ func (c *HealthController) judge(ctx context.Context, release *corev1alpha1.Rele
 // object has another one since, as those do that controllers write to, the entry must be
 // the same and no generation of the inventory lie between: then it was judged anew when it got
 // its digest back.
-func (j judgement) stands(entry corev1alpha1.InventoryEntry, noneBetween bool) bool {
-	was := j.entry
+func (j judgement) stands(entry *corev1alpha1.InventoryEntry, noneBetween bool) bool {
+	was := *j.entry
 	was.Digest, was.ResourceVersion = entry.Digest, entry.ResourceVersion
-	if was != entry {
+	if was != *entry {
 		return false
 	}
-	return entry.Digest == "" || entry.ResourceVersion == j.version || noneBetween && j.entry == entry
+	return entry.Digest == "" || entry.ResourceVersion == j.version || noneBetween && *j.entry == *entry
 }
 
 // neverApplied tells an entry that was written ahead of its object, which was not applied so
@@ -109,7 +141,7 @@ func neverApplied(entry corev1alpha1.InventoryEntry) bool {
 
 // existing judges an object of a kind that is well by existing, when its watch has it as it was
 // applied. Nothing of it needs to be read.
-func existing(assessor *health.Assessor, entry corev1alpha1.InventoryEntry, version string, seen bool) (judgement, bool) {
+func existing(assessor *health.Assessor, entry *corev1alpha1.InventoryEntry, version string, seen bool) (judgement, bool) {
 	if !seen || version == "" || version != entry.ResourceVersion {
 		return judgement{}, false
 	}
@@ -117,10 +149,16 @@ func existing(assessor *health.Assessor, entry corev1alpha1.InventoryEntry, vers
 	return judgement{entry: entry, version: version, served: true, Result: result}, ok
 }
 
-// read judges an object as it is now.
-func read(ctx context.Context, t *Target, reader *compare.Comparer, assessor *health.Assessor, entry corev1alpha1.InventoryEntry) judgement {
-	live, served, err := reader.Live(ctx, corev1alpha1.ObjectUID{ObjectKey: entry.ObjectKey, UID: entry.UID})
-	err = t.Blame(err)
+// read judges an object as it is now; live is nil when it was not listed.
+func read(
+	ctx context.Context, t *Target, reader *compare.Comparer, assessor *health.Assessor, entry *corev1alpha1.InventoryEntry, live *unstructured.Unstructured,
+) judgement {
+	var err error
+	served := true
+	if live == nil {
+		live, served, err = reader.Live(ctx, corev1alpha1.ObjectUID{ObjectKey: entry.ObjectKey, UID: entry.UID})
+		err = t.Blame(err)
+	}
 	result := judgement{entry: entry, version: versionOf(live), served: served, err: err}
 	switch {
 	case err != nil:
@@ -129,6 +167,7 @@ func read(ctx context.Context, t *Target, reader *compare.Comparer, assessor *he
 		result.Result = health.Result{Status: corev1alpha1.HealthMissing, Message: "the cluster does not serve its kind", Rule: "read"}
 	default:
 		result.Result = assessor.Assess(live)
+		result.leaving = live != nil && live.GetDeletionTimestamp() != nil
 	}
 	return result
 }

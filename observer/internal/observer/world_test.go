@@ -289,6 +289,28 @@ func (w *world) writeLifecycle(action clienttesting.Action) (bool, runtime.Objec
 	return true, release, nil
 }
 
+// catchUp waits until the watches have seen all that happened, where they can.
+func (w *world) catchUp() {
+	w.t.Helper()
+	release := w.release()
+	pages, err := w.host.Inventory(key)
+	if release == nil || err != nil {
+		return
+	}
+	target, err := w.host.reach(w.t.Context(), release)
+	if err != nil {
+		return
+	}
+	w.Eventually(func() bool { return w.host.track(w.t.Context(), release, pages.Entries(), target) }).
+		WithTimeout(10 * time.Second).WithPolling(time.Millisecond).Should(BeFalse())
+	for _, entry := range pages.Entries() {
+		w.Eventually(func() bool {
+			version, known := w.host.version(w.t.Context(), target, entry.ObjectKey)
+			return !known || version == w.cluster.Watched(entry.ObjectKey)
+		}).WithTimeout(10 * time.Second).WithPolling(time.Millisecond).Should(BeTrue())
+	}
+}
+
 // judge makes a pass of the health loop that must succeed, and lets the informers see what
 // it wrote.
 func (w *world) judge() base.Result {
@@ -296,6 +318,7 @@ func (w *world) judge() base.Result {
 	if release, pages, err := w.health.find(key); err == nil {
 		w.clock.Step(max(w.health.resting(release, pages), 0))
 	}
+	w.catchUp()
 	result, err := w.health.Reconcile(w.t.Context(), key)
 	w.Expect(err).NotTo(HaveOccurred())
 	w.see()
@@ -306,6 +329,7 @@ func (w *world) judge() base.Result {
 // wrote.
 func (w *world) look() base.Result {
 	w.t.Helper()
+	w.catchUp()
 	result, err := w.drift.Reconcile(w.t.Context(), key)
 	w.Expect(err).NotTo(HaveOccurred())
 	w.see()

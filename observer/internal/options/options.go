@@ -6,6 +6,7 @@ package options
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -22,6 +23,7 @@ type Options struct {
 	Process *process.Options
 	Serving *Serving
 	Content *Content
+	Drift   *Drift
 }
 
 // New returns the defaults.
@@ -29,6 +31,7 @@ func New() *Options {
 	return &Options{
 		Process: process.NewOptions(), Serving: &Serving{Addr: ":8080"},
 		Content: &Content{CacheBytes: 512 << 20, Limits: fetch.DefaultLimits(), Rendering: render.DefaultLimits(), RenderWorkers: true},
+		Drift:   &Drift{FullInterval: 24 * time.Hour},
 	}
 }
 
@@ -37,11 +40,31 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	o.Process.AddFlags(fs)
 	o.Serving.AddFlags(fs)
 	o.Content.AddFlags(fs)
+	o.Drift.AddFlags(fs)
 }
 
 // Validate returns what is wrong with the flags, all at once.
 func (o *Options) Validate() error {
-	return errors.Join(append(o.Process.Validate(), append(o.Serving.Validate(), o.Content.Validate()...)...)...)
+	return errors.Join(append(o.Process.Validate(), append(o.Serving.Validate(), append(o.Content.Validate(), o.Drift.Validate()...)...)...)...)
+}
+
+// Drift says how drift is looked for.
+type Drift struct {
+	// FullInterval is how often all objects are compared, whatever the watches say; 0: never.
+	FullInterval time.Duration
+}
+
+// AddFlags adds the flags to fs.
+func (o *Drift) AddFlags(fs *pflag.FlagSet) {
+	fs.DurationVar(&o.FullInterval, "drift-full-interval", o.FullInterval, "How often every object of a Release is compared with what was applied although its watch says that nobody has written to it; each Release at a time of its own. 0: never.")
+}
+
+// Validate returns what is wrong.
+func (o *Drift) Validate() []error {
+	if o.FullInterval != 0 && o.FullInterval < time.Second {
+		return []error{fmt.Errorf("--drift-full-interval: %v is neither 0 nor 1s or more", o.FullInterval)}
+	}
+	return nil
 }
 
 // Serving says how preview, diff, health, history and values are served.

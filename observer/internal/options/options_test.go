@@ -28,6 +28,8 @@ func TestValidate(t *testing.T) {
 		{"no cache", []string{"--artifact-cache-bytes=0"}, "--artifact-cache-bytes"},
 		{"artifacts of nothing", []string{"--artifact-max-bytes=0"}, "--artifact-max-bytes: 0 is not between"},
 		{"renders without time", []string{"--render-timeout=0"}, "--render-timeout: 0s is not above 0"},
+		{"no complete checks of drift", []string{"--drift-full-interval=0"}, ""},
+		{"complete checks without a pause", []string{"--drift-full-interval=1ms"}, "--drift-full-interval"},
 		{"no shards", []string{"--shards=0"}, "--shards"},
 	}
 	for _, c := range cases {

@@ -294,10 +294,19 @@ func TestUnreachableTarget(t *testing.T) {
 	}
 }
 
+// put brings an object of the Release into the cluster.
+func (w *world) put(manifest string) {
+	object := testcluster.Object(manifest)
+	render.Mark(object, "inst", "ns", "app")
+	data, err := object.MarshalJSON()
+	w.Expect(err).NotTo(HaveOccurred())
+	w.cluster.Put(string(data))
+}
+
 func TestPreview(t *testing.T) {
 	w := newWorld(t)
-	w.cluster.Put(changed)
-	w.cluster.Put(other)
+	w.put(changed)
+	w.put(other)
 	w.cluster.Serve(testcluster.Resource{Group: "apiextensions.k8s.io", Version: "v1", Plural: "customresourcedefinitions", Kind: "CustomResourceDefinition", ClusterScoped: true})
 	w.current = rendered("d", crd, configMap, other, widget)
 	w.current.Hooks = []render.Hook{
@@ -440,7 +449,7 @@ func TestNamespacesThatNobodyCreates(t *testing.T) {
 
 func TestDiff(t *testing.T) {
 	w := newWorld(t)
-	w.cluster.Put(other)
+	w.put(other)
 	w.current = rendered("now", configMap, other)
 	w.byDigest["sha256:old"] = rendered("sha256:old", changed, job)
 	w.release.Status.History = []corev1alpha1.HistoryEntry{{ID: 4, Render: "sha256:old", Revision: "main@sha1:0"}}

@@ -5,6 +5,8 @@ package target
 import (
 	"context"
 	"sync/atomic"
+	"time"
+	"unique"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,12 +26,15 @@ type kind struct {
 	// answered is true while the cluster grants what the watch asks for. What an informer
 	// holds otherwise is what it saw last, which may be long ago.
 	answered atomic.Bool
+	// begun is when the watch began; settled is true when it has caught up, or could not.
+	begun   time.Time
+	settled atomic.Bool
 	// releases are those that need the watch. Guarded by the tracker.
 	releases map[types.NamespacedName]bool
 }
 
 func newKind(source Source, resource schema.GroupVersionResource) *kind {
-	k := &kind{}
+	k := &kind{begun: time.Now()}
 	k.informer = cache.NewSharedIndexInformer(k.listWatch(source, resource), &metav1.PartialObjectMetadata{}, 0, cache.Indexers{})
 	// Neither can fail before the informer runs. A watch that cannot be held (a missing
 	// right, a cluster that is away) is tried again by the informer; the conditions of the
@@ -49,18 +54,32 @@ func (k *kind) listWatch(source Source, resource schema.GroupVersionResource) ca
 			k.sitOut(ctx, source)
 			options.LabelSelector = corev1alpha1.LabelOwner
 			list, err := objects.List(ctx, options)
-			k.answered.Store(err == nil)
+			k.heard(err)
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			k.sitOut(ctx, source)
 			options.LabelSelector = corev1alpha1.LabelOwner
 			stream, err := objects.Watch(ctx, options)
-			k.answered.Store(err == nil)
+			k.heard(err)
 			return stream, err
 		},
 	}, client)
 }
+
+// heard notes how the cluster answered.
+func (k *kind) heard(err error) {
+	k.answered.Store(err == nil)
+	if err != nil {
+		k.settled.Store(true)
+	}
+}
+
+// catchUpTime is how long a watch may take to catch up before nobody waits for it.
+const catchUpTime = 15 * time.Second
+
+// catchingUp tells that the watch will soon know what there is.
+func (k *kind) catchingUp() bool { return !k.settled.Load() && time.Since(k.begun) < catchUpTime }
 
 // sitOut returns when the cluster is in reach. An informer that tried again and again instead
 // would wait longer each time, and would still wait when the cluster is back.
@@ -70,25 +89,35 @@ func (k *kind) sitOut(ctx context.Context, source Source) {
 		return
 	}
 	k.answered.Store(false)
+	k.settled.Store(true)
 	select {
 	case <-over:
 	case <-ctx.Done():
 	}
 }
 
-// slim keeps of an object what is read here: who owns it, and its version.
+// seen is what is kept of an object, of which there are many: who owns it, and its version.
+type seen struct {
+	metav1.Object // not there: a cache asks for nothing but name and version
+	namespace     string
+	name          string
+	version       string
+	owner         unique.Handle[string]
+}
+
+func (s *seen) GetNamespace() string       { return s.namespace }
+func (s *seen) GetName() string            { return s.name }
+func (s *seen) GetResourceVersion() string { return s.version }
+
 func slim(object any) (any, error) {
 	partial, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {
 		return object, nil
 	}
-	slimmed := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Namespace: partial.Namespace, Name: partial.Name, UID: partial.UID, ResourceVersion: partial.ResourceVersion,
-	}}
-	if owner, ok := partial.Annotations[corev1alpha1.AnnotationRelease]; ok {
-		slimmed.Annotations = map[string]string{corev1alpha1.AnnotationRelease: owner}
-	}
-	return slimmed, nil
+	return &seen{
+		namespace: unique.Make(partial.Namespace).Value(), name: partial.Name, version: partial.ResourceVersion,
+		owner: unique.Make(partial.Annotations[corev1alpha1.AnnotationRelease]),
+	}, nil
 }
 
 func (k *kind) version(namespace, name string) (version string, known bool) {
@@ -106,8 +135,8 @@ func (k *kind) version(namespace, name string) (version string, known bool) {
 }
 
 func versionOf(object any) string {
-	if partial, ok := object.(*metav1.PartialObjectMetadata); ok {
-		return partial.ResourceVersion
+	if seen, ok := object.(*seen); ok {
+		return seen.version
 	}
 	return ""
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
@@ -56,12 +55,13 @@ func New(logger klog.Logger, installation string, notify Notify) *Tracker {
 
 // Track makes sure that these resources of the cluster are watched for the Release over
 // source, and that no others are for its sake. When source is another than before, all
-// watches of the cluster begin anew over it.
-func (t *Tracker) Track(name types.NamespacedName, source Source, release types.NamespacedName, resources []schema.GroupVersionResource) {
+// watches of the cluster begin anew over it. catchingUp is true while one of them will soon know
+// what there is: then each object need not be asked for. The Release is told when it does.
+func (t *Tracker) Track(name types.NamespacedName, source Source, release types.NamespacedName, resources []schema.GroupVersionResource) (catchingUp bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.stopped {
-		return
+		return false
 	}
 	c := t.clusters[name]
 	if c == nil {
@@ -80,8 +80,10 @@ func (t *Tracker) Track(name types.NamespacedName, source Source, release types.
 			c.kinds[resource] = t.watch(name, source, resource, map[types.NamespacedName]bool{})
 		}
 		c.kinds[resource].releases[release] = true
+		catchingUp = catchingUp || c.kinds[resource].catchingUp()
 	}
 	t.drop(name, release, resources)
+	return catchingUp
 }
 
 // drop ends the Release's interest in all resources of a cluster but some.
@@ -117,6 +119,7 @@ func (t *Tracker) watch(name types.NamespacedName, source Source, resource schem
 	t.running.Go(func() {
 		select {
 		case <-synced.HasSyncedChecker().Done():
+			k.settled.Store(true)
 			t.notifyAll(k.informer.GetStore().List())
 		case <-ctx.Done():
 		}
@@ -151,11 +154,11 @@ func (t *Tracker) handler() cache.ResourceEventHandler {
 func (t *Tracker) notifyAll(objects []any) {
 	told := map[types.NamespacedName]bool{}
 	for _, object := range objects {
-		partial, ok := object.(*metav1.PartialObjectMetadata)
+		seen, ok := object.(*seen)
 		if !ok {
 			continue
 		}
-		installation, namespace, name, ok := corev1alpha1.ParseReleaseAnnotation(partial.Annotations[corev1alpha1.AnnotationRelease])
+		installation, namespace, name, ok := corev1alpha1.ParseReleaseAnnotation(seen.owner.Value())
 		release := types.NamespacedName{Namespace: namespace, Name: name}
 		if ok && installation == t.installation && !told[release] {
 			told[release] = true

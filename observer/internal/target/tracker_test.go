@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unique"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -164,9 +165,7 @@ func TestOnlyWhatIsReadIsKept(t *testing.T) {
 	b.Track(edge, c, app, []schema.GroupVersionResource{configMaps})
 	b.eventuallyKnows(configMaps, "ns", "cm", "5")
 	held := b.clusters[edge].kinds[configMaps].informer.GetStore().List()
-	b.Expect(held).To(Equal([]any{&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "ns", Name: "cm", ResourceVersion: "5", Annotations: map[string]string{corev1alpha1.AnnotationRelease: "inst/ns/app"},
-	}}}))
+	b.Expect(held).To(Equal([]any{&seen{namespace: "ns", name: "cm", version: "5", owner: unique.Make("inst/ns/app")}}))
 }
 
 func TestOwnersAreNotified(t *testing.T) {

@@ -23,6 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 )
 
 // Resource is a kind that the server serves.
@@ -215,8 +217,27 @@ func (r Resource) root() string {
 	return "/apis/" + r.Group + "/" + r.Version + "/"
 }
 
-// tell sends an event to the watches of the object's kind.
+// Watched is the resourceVersion at which watches have an object once they have seen all; ""
+// when there is none, or it has no owner.
+func (s *Server) Watched(key corev1alpha1.ObjectKey) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, object := range s.objects {
+		o := &unstructured.Unstructured{Object: object}
+		gvk := o.GroupVersionKind()
+		if gvk.Group == key.Group && gvk.Kind == key.Kind && o.GetNamespace() == key.Namespace && o.GetName() == key.Name && owned(object) {
+			return o.GetResourceVersion()
+		}
+	}
+	return ""
+}
+
+// tell sends an event to the watches of the object's kind, for which one without an owner is
+// not there.
 func (s *Server) tell(kind string, object *unstructured.Unstructured) {
+	if !owned(object.Object) {
+		kind = "DELETED"
+	}
 	for watch, resource := range s.watches {
 		gvk := object.GroupVersionKind()
 		if resource.Group == gvk.Group && resource.Kind == gvk.Kind {
@@ -257,6 +278,10 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	object, ok := s.objects[r.URL.Path]
+	if kind, is := s.listed(r.URL.Path); is && !ok {
+		s.list(w, r, kind)
+		return
+	}
 	if !ok {
 		writeStatus(w, apierrors.NewNotFound(schema.GroupResource{Resource: "objects"}, r.URL.Path))
 		return
