@@ -37,7 +37,14 @@ apiVersion: v1
 kind: Service
 metadata: {name: web}
 spec: {selector: {app: web}, ports: [{name: http, port: 80, targetPort: 8080}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: deny}
+spec: {podSelector: {}, policyTypes: [Ingress]}
 `
+
+var networkPolicies = schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"}
 
 // scene is a Release of the application, applied and in sync.
 type scene struct {
@@ -138,7 +145,12 @@ func (s *scene) unharmed(g Gomega, ctx context.Context) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(secret.Data).To(HaveKeyWithValue("password", []byte("canary-of-the-source")))
 	read("secrets", "keys")
-	ports, _, _ := unstructured.NestedSlice(read("services", "web").Object, "spec", "ports")
+	service := read("services", "web")
+	g.Expect(service.Object["spec"]).To(HaveKeyWithValue("selector", Equal(map[string]any{"app": "web"})))
+	policy, err := s.target.Resource(networkPolicies).Namespace(s.Name).Get(ctx, "deny", metav1.GetOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(policy.Object["spec"]).To(Equal(map[string]any{"podSelector": map[string]any{}, "policyTypes": []any{"Ingress"}}))
+	ports, _, _ := unstructured.NestedSlice(service.Object, "spec", "ports")
 	g.Expect(ports).To(ConsistOf(And(HaveKeyWithValue("port", int64(80)), HaveKeyWithValue("targetPort", int64(8080)))))
 }
 
@@ -176,6 +188,18 @@ var _ = Describe("Drift", Ordered, func() {
 		Entry("all fields", merge("configmaps", "settings", `{"data":null}`), "ConfigMap $ns/settings differs in /data"),
 		Entry("an item of a list", merge("services", "web", `{"spec":{"ports":[{"name":"http","port":80,"targetPort":81}]}}`),
 			"Service $ns/web differs in /spec/ports/0/targetPort (field manager hand)"),
+		Entry("a field that somebody added to a map that is owned as a whole", merge("services", "web", `{"spec":{"selector":{"more":"by-hand"}}}`),
+			"Service $ns/web differs in /spec/selector/more (field manager hand)"),
+		Entry("a pod selector that somebody made narrower", func(ctx context.Context) {
+			_, err := s.target.Resource(networkPolicies).Namespace(s.Name).Patch(ctx, "deny", types.MergePatchType,
+				[]byte(`{"spec":{"podSelector":{"matchLabels":{"only":"some"}}}}`), metav1.PatchOptions{FieldManager: "hand"})
+			Expect(err).NotTo(HaveOccurred())
+		}, "NetworkPolicy $ns/deny differs in /spec/podSelector/matchLabels (field manager hand)"),
+		Entry("an item that somebody added to a list that is owned as a whole", func(ctx context.Context) {
+			_, err := s.target.Resource(networkPolicies).Namespace(s.Name).Patch(ctx, "deny", types.MergePatchType,
+				[]byte(`{"spec":{"policyTypes":["Ingress","Egress"]}}`), metav1.PatchOptions{FieldManager: "hand"})
+			Expect(err).NotTo(HaveOccurred())
+		}, "NetworkPolicy $ns/deny differs in /spec/policyTypes/1 (field manager hand)"),
 		Entry("a label that somebody removed", merge("configmaps", "settings", `{"metadata":{"labels":{"team":null}}}`),
 			"ConfigMap $ns/settings differs in /metadata/labels/team"),
 		Entry("the label by which convoy watches", merge("configmaps", "settings", fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, corev1alpha1.LabelOwner)),
@@ -202,7 +226,7 @@ var _ = Describe("Drift", Ordered, func() {
 		s.AwaitReady(ctx, app)
 		Eventually(ctx, func() string {
 			return meta.FindStatusCondition(s.Release(ctx, app).Status.Conditions, corev1alpha1.ConditionInSync).Message
-		}).Should(Equal("3 objects are as applied"))
+		}).Should(Equal("4 objects are as applied"))
 	},
 		Entry("a copy, marks and all", func(*unstructured.Unstructured) {}),
 		Entry("a copy without marks", func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"team": "x"}); o.SetAnnotations(nil) }),

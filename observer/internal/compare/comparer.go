@@ -51,7 +51,7 @@ type Comparer struct {
 	Installation string
 	Release      *corev1alpha1.Release
 	// Applied says that the objects compared are those that were applied last. Then a live one
-	// that has every value that is desired needs no dry run, and what a dry run changes in other
+	// that is as convoy left it needs no dry run, and what a dry run changes in other
 	// fields is not theirs: a webhook that writes something else each time makes no difference.
 	Applied bool
 	// Defines tells whether the render itself defines the kind, so that the target cluster
@@ -128,7 +128,7 @@ func (c *Comparer) compare(ctx context.Context, resource dynamic.ResourceInterfa
 		return outcome, false
 	}
 	body := c.body(desired.Object, live)
-	if c.Applied && live != nil && contains(live.Object, body.Object) {
+	if c.Applied && live != nil && asApplied(live, body) {
 		return Outcome{Action: corev1alpha1.ActionUnchanged, Live: live, Result: live}, false
 	}
 	force := c.Release.Spec.Sync.Conflicts != corev1alpha1.ConflictsFail
@@ -281,7 +281,7 @@ func (c *Comparer) difference(desired, body, live, result *unstructured.Unstruct
 	paths := ignoredPaths(c.Release, desired)
 	changes := slices.DeleteFunc(append(marks(live, result), Fields(live.Object, result.Object)...), func(change corev1alpha1.FieldChange) bool { return Ignored(change, paths) })
 	if c.Applied {
-		changes = slices.DeleteFunc(changes, func(change corev1alpha1.FieldChange) bool { return !isSet(body.Object, change.Path) })
+		changes = slices.DeleteFunc(changes, func(change corev1alpha1.FieldChange) bool { return !concerns(live, body, change) })
 	}
 	if len(changes) == 0 {
 		return Outcome{Action: corev1alpha1.ActionUnchanged, Live: live, Result: result}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -15,32 +17,85 @@ import (
 	"kumodo.io/convoy/render"
 )
 
-func TestContains(t *testing.T) {
+func TestAsApplied(t *testing.T) {
 	for _, test := range []struct {
-		name, live, desired string
-		want                bool
+		name, live, applied, owned string
+		want                       bool
 	}{
-		{"the same", "{a: 1, b: [x]}", "{a: 1, b: [x]}", true},
-		{"fields more, at any depth", "{a: {b: 1, c: 2}, d: [{e: 1, f: 2}]}", "{a: {b: 1}, d: [{e: 1}]}", true},
-		{"a field less", "{a: 1}", "{a: 1, b: 2}", false},
-		{"another value", "{a: 1}", "{a: 2}", false},
-		{"another type", `{a: "1"}`, "{a: 1}", false},
-		{"another spelling", "{a: '1'}", "{a: 1000m}", false},
-		{"an item more", "{a: [1, 2]}", "{a: [1]}", false},
-		{"an item less", "{a: [1]}", "{a: [1, 2]}", false},
-		{"items in another order", "{a: [2, 1]}", "{a: [1, 2]}", false},
-		{"an empty map that is not there", "{}", "{a: {}}", false},
-		{"an empty list that is not there", "{}", "{a: []}", false},
-		{"nothing, which is not there", "{}", "{a: null}", true},
-		{"nothing, and there is something", "{a: 1}", "{a: null}", false},
-		{"a map where there is none", "{a: 1}", "{a: {b: 1}}", false},
+		{"the same", "{a: 1, b: [x]}", "{a: 1, b: [x]}", `{f:a: {}, f:b: {}}`, true},
+		{"fields more, at any depth", "{a: {b: 1, c: 2}, d: [{name: x, e: 1, f: 2}]}", "{a: {b: 1}, d: [{name: x, e: 1}]}",
+			`{f:a: {f:b: {}}, f:d: {'k:{"name":"x"}': {.: {}, f:name: {}, f:e: {}}}}`, true},
+		{"an item with a key that was defaulted", "{ports: [{port: 80, protocol: TCP}]}", "{ports: [{port: 80}]}",
+			`{f:ports: {'k:{"port":80,"protocol":"TCP"}': {.: {}, f:port: {}}}}`, true},
+		{"an item of somebody else's", "{d: [{name: x}]}", "{d: [{name: x}]}", `{f:d: {'k:{"name":"y"}': {.: {}, f:name: {}}}}`, false},
+		{"items of a set", "{a: [x, y]}", "{a: [x, y]}", `{f:a: {'v:"x"': {}, 'v:"y"': {}}}`, true},
+		{"an item more in a set", "{a: [x, y, z]}", "{a: [x, y]}", `{f:a: {'v:"x"': {}, 'v:"y"': {}}}`, false},
+		{"a field more in an atomic map", "{a: {b: 1, c: 2}}", "{a: {b: 1}}", "{f:a: {}}", false},
+		{"a field that somebody else wrote to", "{a: 1}", "{a: 1}", "{f:b: {}}", false},
+		{"nothing is owned", "{a: 1}", "{a: 1}", "", false},
+		{"a field less", "{a: 1}", "{a: 1, b: 2}", "{f:a: {}, f:b: {}}", false},
+		{"another value", "{a: 1}", "{a: 2}", "{f:a: {}}", false},
+		{"another type", `{a: "1"}`, "{a: 1}", "{f:a: {}}", false},
+		{"another spelling", "{a: '1'}", "{a: 1000m}", "{f:a: {}}", false},
+		{"an item more", "{a: [1, 2]}", "{a: [1]}", "{f:a: {}}", false},
+		{"an item less", "{a: [1]}", "{a: [1, 2]}", "{f:a: {}}", false},
+		{"items in another order", "{a: [2, 1]}", "{a: [1, 2]}", "{f:a: {}}", false},
+		{"an empty map that is not there", "{}", "{a: {}}", "{f:a: {}}", false},
+		{"an empty map that others wrote to", "{a: {b: 1}}", "{a: {}}", "{f:a: {}}", false},
+		{"an empty list that is not there", "{}", "{a: []}", "{f:a: {}}", false},
+		{"nothing, which is not there", "{}", "{a: null}", "{f:b: {}}", true},
+		{"nothing, and there is something", "{a: 1}", "{a: null}", "{f:a: {}}", false},
+		{"a map where there is none", "{a: 1}", "{a: {b: 1}}", "{f:a: {f:b: {}}}", false},
+		{"a label", "{metadata: {name: n, labels: {a: x, b: y}}}", "{metadata: {name: n, labels: {a: x}}}", "{f:metadata: {f:labels: {f:a: {}}}}", true},
+		{"a label less", "{metadata: {name: n}}", "{metadata: {name: n, labels: {a: x}}}", "{f:metadata: {f:labels: {f:a: {}}}}", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			g := NewWithT(t)
-			var live, desired map[string]any
-			g.Expect(yaml.Unmarshal([]byte(test.live), &live)).To(Succeed())
-			g.Expect(yaml.Unmarshal([]byte(test.desired), &desired)).To(Succeed())
-			g.Expect(contains(live, desired)).To(Equal(test.want))
+			live, applied := &unstructured.Unstructured{}, &unstructured.Unstructured{}
+			g.Expect(yaml.Unmarshal([]byte(test.live), &live.Object)).To(Succeed())
+			g.Expect(yaml.Unmarshal([]byte(test.applied), &applied.Object)).To(Succeed())
+			if test.owned != "" {
+				own(g, live, test.owned)
+			}
+			g.Expect(asApplied(live, applied)).To(Equal(test.want))
+		})
+	}
+}
+
+// own makes convoy the field manager of fields of an object, in the form of FieldsV1.
+func own(g Gomega, object *unstructured.Unstructured, fields string) {
+	data, err := yaml.YAMLToJSON([]byte(fields))
+	g.Expect(err).NotTo(HaveOccurred())
+	object.SetManagedFields([]metav1.ManagedFieldsEntry{{
+		Manager: corev1alpha1.FieldManager, Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(string(data)),
+	}})
+}
+
+// Where a dry run is needed, what it takes out of a list or map that was applied is drift, and
+// so is a field of an item that has another place in the live object.
+func TestConcerns(t *testing.T) {
+	applied := &unstructured.Unstructured{Object: testcluster.Object(`{kind: X, spec: {selector: {app: web}, args: [a], empty: {}, nested: {field: 1},
+		containers: [{name: app, image: i}], ports: [{port: 80}]}}`).Object}
+	live := &unstructured.Unstructured{Object: testcluster.Object(`{kind: X, spec: {selector: {app: web, more: x}, args: [a, b], nested: {field: 1, other: 2},
+		containers: [{name: injected, image: s}, {name: app, image: i}], ports: [{port: 81, nodePort: 1}, {port: 80}]}}`).Object}
+	for path, want := range map[string]struct{ changed, removed bool }{
+		"/spec/selector/app":         {true, true},
+		"/spec/selector/more":        {false, true},
+		"/spec/args/1":               {true, true},
+		"/spec/nested/other":         {false, true},
+		"/spec/nested/other/inner":   {false, false},
+		"/spec/containers/0/image":   {false, false},
+		"/spec/containers/1/image":   {true, true},
+		"/spec/containers/1/command": {false, true},
+		"/spec/ports/1/port":         {true, true},
+		"/spec/ports/0/nodePort":     {false, true},
+		"/spec/other":                {false, true},
+		"/other":                     {false, false},
+	} {
+		t.Run(path, func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(concerns(live, applied, corev1alpha1.FieldChange{Path: path, From: "1", To: "2"})).To(Equal(want.changed), "changed")
+			g.Expect(concerns(live, applied, corev1alpha1.FieldChange{Path: path, From: "1"})).To(Equal(want.removed), "removed")
 		})
 	}
 }
@@ -61,6 +116,14 @@ func TestObjectsThatWereApplied(t *testing.T) {
 			_, _ = w.Write(data)
 		})
 	}
+	applied := func(b *bench, manifest string) {
+		object := testcluster.Object(manifest)
+		render.Mark(object, "inst", "ns", "app")
+		testcluster.Own(object)
+		data, err := object.MarshalJSON()
+		b.Expect(err).NotTo(HaveOccurred())
+		b.cluster.Put(string(data))
+	}
 	for _, test := range []struct {
 		name    string
 		do      func(b *bench)
@@ -68,8 +131,8 @@ func TestObjectsThatWereApplied(t *testing.T) {
 		want    []string
 		dryRuns int
 	}{
-		{"as desired", func(b *bench) { b.put(desired) }, true, nil, 0},
-		{"as desired, for a preview", func(b *bench) { b.put(desired) }, false, nil, 1},
+		{"as desired", func(b *bench) { applied(b, desired) }, true, nil, 0},
+		{"as desired, for a preview", func(b *bench) { applied(b, desired) }, false, nil, 1},
 		{"as a webhook made it", func(b *bench) { webhook(b, "lower") }, true, nil, 1},
 		{"as a webhook made it, for a preview", func(b *bench) { webhook(b, "lower") }, false, []string{"/metadata/annotations/asked"}, 1},
 		{"changed besides", func(b *bench) { webhook(b, "by hand") }, true, []string{"/data/a"}, 1},

@@ -400,6 +400,9 @@ func marked(manifest string) string {
 	object := testcluster.Object(manifest)
 	render.Mark(object, installation, "ns", "app")
 	object.SetUID(types.UID("uid-" + object.GetName()))
+	if len(object.GetManagedFields()) == 0 {
+		testcluster.Own(object)
+	}
 	data, err := object.MarshalJSON()
 	if err != nil {
 		panic(err)

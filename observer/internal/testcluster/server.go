@@ -328,3 +328,32 @@ func writeStatus(w http.ResponseWriter, err *apierrors.StatusError) {
 	status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
 	writeJSON(w, int(status.Code), status)
 }
+
+// Own makes convoy the manager of all fields that an object has, as one that was applied; every
+// list is owned as a whole.
+func Own(object *unstructured.Unstructured) {
+	fields := ownedFields(object.Object)
+	delete(fields, "f:apiVersion")
+	delete(fields, "f:kind")
+	if metadata, ok := fields["f:metadata"].(map[string]any); ok {
+		for _, field := range []string{"name", "namespace", "uid"} {
+			delete(metadata, "f:"+field)
+		}
+	}
+	data, err := json.Marshal(fields)
+	if err != nil {
+		panic(err)
+	}
+	object.SetManagedFields([]metav1.ManagedFieldsEntry{{
+		Manager: corev1alpha1.FieldManager, Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(string(data)),
+	}})
+}
+
+func ownedFields(object map[string]any) map[string]any {
+	fields := map[string]any{}
+	for field, value := range object {
+		inner, _ := value.(map[string]any)
+		fields["f:"+field] = ownedFields(inner)
+	}
+	return fields
+}
