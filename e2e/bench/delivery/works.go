@@ -13,6 +13,7 @@ import (
 
 	"kumodo.io/convoy/e2e/bench/meter"
 	"kumodo.io/convoy/e2e/bench/report"
+	"kumodo.io/convoy/e2e/bench/stand"
 	"kumodo.io/convoy/e2e/framework/gitserver"
 	"kumodo.io/convoy/e2e/framework/installation"
 	"kumodo.io/convoy/e2e/framework/poll"
@@ -124,9 +125,39 @@ func (t *trial) compare(ctx context.Context, work string, objects []*unstructure
 			Ours: costs[0][key] / float64(t.sizes.rounds), Reference: costs[1][key] / float64(t.sizes.rounds)})
 	}
 	t.figure(work, "until all is removed", "s", removal)
+	if err := t.profile(ctx, names); err != nil {
+		return report.Comparison{}, fmt.Errorf("profile %s: %w", work, err)
+	}
 	t.tell(work, seen)
 	t.tell(work+", and removed", ended)
 	return c, nil
+}
+
+// profileTime is how long servers are profiled.
+const profileTime = 10 * time.Second
+
+// profile writes profiles of the API servers while Releases are brought and removed again and
+// again, if that is asked for.
+func (t *trial) profile(ctx context.Context, names []string) error {
+	if t.settings.Profile == "" {
+		return nil
+	}
+	var servers []stand.Server
+	for _, find := range []func() (stand.Server, error){t.stand.HostServer, t.stand.TargetServer, t.stand.ConvoyServer} {
+		server, err := find()
+		if err != nil {
+			return err
+		}
+		servers = append(servers, server)
+	}
+	return stand.Profile(ctx, t.settings.Profile, names[0], profileTime, servers, func(ctx context.Context) error {
+		_, err := t.releases.until(ctx, names, isApplied, func() error { return t.releases.each(ctx, names, t.releases.create) })
+		if err != nil {
+			return err
+		}
+		_, err = t.releases.gone(ctx, names, func() error { return t.releases.each(ctx, names, t.releases.delete) })
+		return err
+	})
 }
 
 // tell adds what was counted in the last round of a work.
