@@ -120,6 +120,17 @@ func TestRequestLeavesAloneWhatNobodyTouched(t *testing.T) {
 	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply a", "apply b"}), "a forced sync asks nobody")
 }
 
+func TestRequestThatHasNothingSentWritesNoInventory(t *testing.T) {
+	w := settledWorld(t, newRelease(), objectOf("ConfigMap", "a", 0, "a1"), objectOf("ConfigMap", "b", 0, "b1"))
+	w.target.untouched = map[string]bool{"a": true, "b": true}
+	before := w.inventory()
+	w.requestSync("2026-03-01T10:00:00Z")
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(BeEmpty())
+	w.Expect(w.release().Status.Sync.LastHandledAt).To(Equal("2026-03-01T10:00:00Z"))
+	w.Expect(w.inventory()).To(Equal(before))
+}
+
 func TestRequestThatFailsGoesOnWithWhatIsLeft(t *testing.T) {
 	w := settledWorld(t, newRelease(manual, func(r *corev1alpha1.Release) {
 		r.Annotations = map[string]string{corev1alpha1.AnnotationSyncRequestedAt: "2026-03-01T09:00:00Z"}

@@ -55,7 +55,8 @@ func (c *Controller) writeAhead(ctx context.Context, s *scope) outcome {
 		s.untouched = s.applier.Untouched(ctx, s.objectEntries())
 	}
 	entries := s.aheadEntries()
-	if s.inventory != nil && slices.Equal(entries, s.entries()) && s.requestWrittenAhead() {
+	// A request that has nothing sent needs no mark: nothing could be sent twice.
+	if s.inventory != nil && slices.Equal(entries, s.entries()) && (s.requestWrittenAhead() || len(s.unapplied()) == 0) {
 		return next()
 	}
 	for _, added := range inventory.Without(entries, s.entries()...) {
