@@ -37,6 +37,8 @@ type Options struct {
 	Workers int
 	// MetricsAddr is where metrics and probes are served.
 	MetricsAddr string
+	// DebugSocketPath is the unix-domain socket at which profiles are served; empty: none.
+	DebugSocketPath string
 	// GracePeriod bounds the end of the process.
 	GracePeriod time.Duration
 }
@@ -65,6 +67,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.Resync, "resync", o.Resync, "How often each object is looked at although nothing changed.")
 	fs.IntVar(&o.Workers, "workers", o.Workers, "How many objects of a kind are worked on at once.")
 	fs.StringVar(&o.MetricsAddr, "metrics-addr", o.MetricsAddr, "Address at which /metrics, /livez and /readyz are served.")
+	fs.StringVar(&o.DebugSocketPath, "debug-socket-path", o.DebugSocketPath, "Unix-domain socket at which profiles are served under /debug/pprof/ to whoever may open it, which is the user of the process. Empty: none are.")
 	fs.DurationVar(&o.GracePeriod, "grace-period", o.GracePeriod, "How long work under way may take to end when the process is told to stop.")
 }
 

@@ -93,12 +93,16 @@ func Serve(ctx context.Context, addr string, handler http.Handler, wrap func(net
 	if wrap != nil {
 		listener = wrap(listener)
 	}
+	return serve(ctx, listener, handler)
+}
+
+func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
 	select {
 	case err := <-done:
-		return fmt.Errorf("serving %s: %w", addr, err)
+		return fmt.Errorf("serving %s: %w", listener.Addr(), err)
 	case <-ctx.Done():
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkTimeout)

@@ -171,10 +171,10 @@ func (m *Manager) Run(ctx context.Context) error {
 		return errors.New("the caches have not caught up with the host cluster")
 	})
 	endpoints.AddReadyCheck("sharding", m.shards.Check)
-	return process.RunAll(ctx, o.GracePeriod,
+	return process.RunAll(ctx, o.GracePeriod, append(o.Debug(),
 		process.Runnable{Name: "endpoints", Run: endpoints.Run},
 		process.Runnable{Name: "controllers", Run: m.work},
-	)
+	)...)
 }
 
 // work waits for the caches and runs the controllers.

@@ -136,19 +136,15 @@ func (t *trial) compare(ctx context.Context, work string, objects []*unstructure
 // profileTime is how long servers are profiled.
 const profileTime = 10 * time.Second
 
-// profile writes profiles of the API servers while Releases are brought and removed again and
+// profile writes profiles of the servers while Releases are brought and removed again and
 // again, if that is asked for.
 func (t *trial) profile(ctx context.Context, names []string) error {
 	if t.settings.Profile == "" {
 		return nil
 	}
-	var servers []stand.Server
-	for _, find := range []func() (stand.Server, error){t.stand.HostServer, t.stand.TargetServer, t.stand.ConvoyServer} {
-		server, err := find()
-		if err != nil {
-			return err
-		}
-		servers = append(servers, server)
+	servers, err := t.stand.Profiled()
+	if err != nil {
+		return err
 	}
 	return stand.Profile(ctx, t.settings.Profile, names[0], profileTime, servers, func(ctx context.Context) error {
 		_, err := t.releases.until(ctx, names, isApplied, func() error { return t.releases.each(ctx, names, t.releases.create) })

@@ -10,9 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -95,9 +98,46 @@ func (s *Stand) start(ctx context.Context, o Options) error {
 	}
 	s.Convoy, err = installation.Start(ctx, installation.Options{
 		Dir: filepath.Join(o.Dir, "convoy"), Bin: bin, Config: filepath.Join(root, "config"), Host: s.Host,
-		Only: o.Only, Args: o.Args, Log: o.Log,
+		Only: o.Only, Args: s.withSockets(o.Args), Log: o.Log,
 	})
 	return err
+}
+
+// withSockets adds to arguments of processes that controllers serve profiles.
+func (s *Stand) withSockets(args map[string][]string) map[string][]string {
+	all := map[string][]string{}
+	maps.Copy(all, args)
+	for _, name := range []string{installation.ControllerManager, installation.Observer} {
+		all[name] = append(slices.Clone(all[name]), "--debug-socket-path="+s.socket(name))
+	}
+	return all
+}
+
+func (s *Stand) socket(name string) string { return filepath.Join(s.Dir, name+".sock") }
+
+// Profiled are the servers that Profile can ask, those of convoy and the API servers.
+func (s *Stand) Profiled() ([]Server, error) {
+	host, err1 := s.HostServer()
+	convoy, err2 := s.ConvoyServer()
+	servers, err3 := []Server{host, convoy}, error(nil)
+	if s.Target != nil {
+		var target Server
+		target, err3 = s.TargetServer()
+		servers = append(servers, target)
+	}
+	for _, name := range []string{installation.ControllerManager, installation.Observer} {
+		if process := s.Convoy.Process(name); process != nil {
+			servers = append(servers, Server{Name: name, PID: process.PID(), URL: "http://" + name, Client: overSocket(s.socket(name))})
+		}
+	}
+	return servers, errors.Join(err1, err2, err3)
+}
+
+// overSocket is a client whose requests all go to a unix-domain socket.
+func overSocket(path string) *http.Client {
+	return &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", path)
+	}}}
 }
 
 // Stop ends everything, even when ctx has ended.
@@ -128,7 +168,7 @@ func (s *Stand) Err() error {
 // Admin gives the administrator's configuration for the host, to be changed at will.
 func (s *Stand) Admin() *rest.Config { return rest.CopyConfig(s.admin) }
 
-// Server is an API server of the stand, as its operator reaches it.
+// Server is a server of the stand, as its operator reaches it.
 type Server struct {
 	Name   string
 	PID    int

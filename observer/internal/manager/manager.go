@@ -178,6 +178,7 @@ func (m *Manager) Run(ctx context.Context) error {
 		endpoints.AddReadyCheck("certificates", m.keeper.Check)
 		parts = append(parts, process.Runnable{Name: "certificates", Run: m.keeper.Run})
 	}
+	parts = append(parts, options.Process.Debug()...)
 	return process.RunAll(ctx, options.Process.GracePeriod, parts...)
 }
 
