@@ -18,6 +18,10 @@ import (
 const (
 	defaultInitialBackoff = time.Second
 	defaultMaxBackoff     = 5 * time.Minute
+	// minRest and maxRest bound how long a key rests: what is shorter is left out, and nothing
+	// that took long, as for a slow server, makes changes wait for what anybody would notice.
+	minRest = time.Millisecond
+	maxRest = 250 * time.Millisecond
 )
 
 // Priority orders the keys that wait: a higher one goes first.
@@ -102,6 +106,12 @@ type Options[K comparable] struct {
 	// GroupLimit is how many keys of one group are in work at once, so that a group whose
 	// keys take long cannot take every worker; 0: no limit.
 	GroupLimit int
+
+	// Rest is how many times as long as the work on it took, but no longer than maxRest, a key
+	// rests before it is worked on again for a change that came meanwhile, so that a stream of
+	// changes to something large cannot keep the process busy; 0: not at all. What a person
+	// asked for does not wait.
+	Rest float64
 
 	// Clock is the time; nil: the real one.
 	Clock clock.WithTicker

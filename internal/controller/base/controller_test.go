@@ -381,6 +381,50 @@ func TestTimers(t *testing.T) {
 	})
 }
 
+// Changes that come while a key is in work wait until it has rested, but not a request, and
+// not longer than anybody would notice.
+func TestAKeyRestsAfterItsWork(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		rest  float64
+		took  time.Duration
+		doing func(b *bench) // while it is in work for the first time
+		want  []string
+	}{
+		{"a change waits", 4, 20 * time.Millisecond, func(b *bench) { b.Enqueue("a", PriorityChange) }, []string{"a@0s", "a@100ms"}},
+		{"a request does not", 4, 20 * time.Millisecond, func(b *bench) { b.Enqueue("a", PriorityRequest) }, []string{"a@0s", "a@20ms"}},
+		{"nothing waits long", 4, time.Second, func(b *bench) { b.Enqueue("a", PriorityChange) }, []string{"a@0s", "a@1.25s"}},
+		{"short work needs no rest", 4, 100 * time.Microsecond, func(b *bench) { b.Enqueue("a", PriorityChange) }, []string{"a@0s", "a@100µs"}},
+		{"nothing rests unless told", 0, 20 * time.Millisecond, func(b *bench) { b.Enqueue("a", PriorityChange) }, []string{"a@0s", "a@20ms"}},
+		{"other keys do not wait", 4, 20 * time.Millisecond, func(b *bench) { b.Enqueue("a", PriorityChange); b.Enqueue("b", PriorityChange) },
+			[]string{"a@0s", "b@20ms", "a@100ms"}},
+		{"many changes are one", 4, 20 * time.Millisecond, func(b *bench) {
+			b.Enqueue("a", PriorityChange)
+			b.EnqueueAfter("a", 30*time.Millisecond)
+			b.EnqueueAfter("a", 110*time.Millisecond)
+		}, []string{"a@0s", "a@100ms"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var own *bench
+			first := true
+			inBench(t, Options[string]{Rest: test.rest}, func(context.Context, string) (Result, error) {
+				if first {
+					first = false
+					test.doing(own)
+				}
+				time.Sleep(test.took)
+				return Result{}, nil
+			}, func(g *WithT, b *bench) {
+				own = b
+				b.Enqueue("a", PriorityChange)
+				b.run(b.t.Context())
+				time.Sleep(10 * time.Second)
+				g.Expect(b.reconciled()).To(Equal(test.want))
+			})
+		})
+	}
+}
+
 func TestUnownedKeysAreDropped(t *testing.T) {
 	var owned sync.Map
 	isOwned := func(key string) bool { _, ok := owned.Load(key); return ok }

@@ -28,6 +28,8 @@ type entry[K comparable] struct {
 	duePriority Priority
 	timer       int // place in the heap of timers; -1: no timer
 
+	restsUntil time.Time
+
 	failures, conflicts int // in a row; belong to the worker while in work
 }
 
@@ -117,9 +119,12 @@ func (q *queue[K]) next(ctx context.Context) (e *entry[K], work context.Context,
 
 // finish ends the work on a key. The caller asks for the next key itself, so it is the one
 // to see that the group may have one more in work; nobody else need be woken.
-func (q *queue[K]) finish(e *entry[K], n next) {
+func (q *queue[K]) finish(e *entry[K], n next, took time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if rest := time.Duration(q.o.Rest * float64(took)); rest >= minRest {
+		e.restsUntil = q.o.Clock.Now().Add(min(rest, maxRest))
+	}
 	e.cancel(nil)
 	close(e.finished)
 	e.finished, e.cancel = nil, nil
@@ -243,7 +248,12 @@ func (q *queue[K]) enter(e *entry[K], p Priority) {
 		}
 		return
 	case !e.waits():
-		e.since = q.o.Clock.Now()
+		now := q.o.Clock.Now()
+		if rest := e.restsUntil.Sub(now); rest > 0 && p < PriorityRequest {
+			q.schedule(e, rest, p)
+			return
+		}
+		e.since = now
 	case p > e.priority:
 		q.leaveLine(e)
 	default:

@@ -53,7 +53,7 @@ func (c *Controller[K]) work(ctx context.Context) bool {
 
 	n := c.judge(ctx, e, result, err)
 	c.metrics.reconciled(n.outcome, end.Sub(start), end)
-	c.queue.finish(e, n)
+	c.queue.finish(e, n, end.Sub(start))
 	return true
 }
 

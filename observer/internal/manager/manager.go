@@ -115,11 +115,15 @@ func (m *Manager) build(ctx context.Context) error {
 	return errors.Join(c.registry.Register(fetchmetrics.NewCollector(coordinator)), rendermetrics.Register(c.registry, renderer))
 }
 
+// restAfter lets no Release take more than about a quarter of a worker's time, however often its
+// objects change.
+const restAfter = 4
+
 // queue are the options of a loop over Releases.
 func (m *Manager) queue(name string, reconciler base.Reconciler[types.NamespacedName]) base.Options[types.NamespacedName] {
 	return base.Options[types.NamespacedName]{
 		Name: name, Workers: m.config.options.Process.Workers, Reconciler: reconciler,
-		InitialBackoff: time.Second, MaxBackoff: time.Minute,
+		InitialBackoff: time.Second, MaxBackoff: time.Minute, Rest: restAfter,
 		Owned: m.owned, GroupOf: m.clusterOf, GroupLimit: groupLimit,
 		KeyLog: keyLog("Release"), Registerer: m.config.registry,
 	}
