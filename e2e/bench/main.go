@@ -44,7 +44,7 @@ func main() {
 	flag.StringVar(&o.run, "run", "", "run only what matches `name/work`, two regular expressions, for example api/list or B8/^get$")
 	flag.BoolVar(&o.quick, "quick", false, "fewer objects and rounds: to see that it works, not how fast")
 	flag.StringVar(&o.out, "out", "", "`file` for the figures as JSON")
-	flag.StringVar(&o.profile, "profile", "", "`folder` for profiles of the servers, made after a work of api, or fleet and large of delivery, was measured")
+	flag.StringVar(&o.profile, "profile", "", "`folder` for profiles of the servers, made after a work was measured: api, fleet and large of delivery; what is held, after memory and idle of observer")
 	flag.StringVar(&o.variants, "variant", "", "comma-separated `names` of variants that explain figures; see docs/performance.md")
 	flag.StringVar(&o.args, "apiserver-args", "", "`flags` for convoy-apiserver, separated by spaces: to compare settings")
 	flag.Parse()

@@ -3,11 +3,13 @@
 package observer
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
 
+	"kumodo.io/convoy/e2e/bench/stand"
 	"kumodo.io/convoy/e2e/framework/installation"
 )
 
@@ -39,7 +41,7 @@ func anonymous(status string) (int64, error) {
 }
 
 // hold adds what the processes hold more than without any Release.
-func (t *trial) hold(when string) error {
+func (t *trial) hold(ctx context.Context, when string) error {
 	now, err := t.ownMemory()
 	if err != nil {
 		return err
@@ -50,5 +52,12 @@ func (t *trial) hold(when string) error {
 		t.figure(when, name+", over the empty process", "MiB", more/(1<<20))
 		t.figure(when, name+", for each object", "KiB", more/1024/float64(t.sizes.objects()))
 	}
-	return nil
+	if t.settings.Profile == "" {
+		return nil
+	}
+	servers, err := t.stand.Profiled()
+	if err != nil {
+		return err
+	}
+	return stand.Heap(ctx, t.settings.Profile, when, servers)
 }

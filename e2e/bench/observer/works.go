@@ -30,7 +30,7 @@ func (t *trial) memory(ctx context.Context) error {
 		return err
 	}
 	t.figure("memory, all delivered", "renders by convoy-observer", "", seen[renders])
-	return t.hold("memory, all delivered")
+	return t.hold(ctx, "memory, all delivered")
 }
 
 // idle is B3: nothing happens to the Releases.
@@ -55,7 +55,7 @@ func (t *trial) idle(ctx context.Context) error {
 	for key, value := range costs {
 		t.figure("idle", key.Of+", processor time", "% of a core", value/10/t.sizes.idle.Seconds())
 	}
-	return t.hold("idle")
+	return t.hold(ctx, "idle")
 }
 
 // nothing is what happens while nothing does.
@@ -154,13 +154,13 @@ func (t *trial) restart(ctx context.Context) error {
 	if err := t.newMeter(ctx); err != nil {
 		return err
 	}
-	if err := t.hold("restart-observer"); err != nil {
+	if err := t.hold(ctx, "restart-observer"); err != nil {
 		return err
 	}
 	if err := t.nothing(ctx); err != nil {
 		return err
 	}
-	return t.hold("restart-observer, a while later")
+	return t.hold(ctx, "restart-observer, a while later")
 }
 
 // pause is how long nothing is done by a process that has nothing more to do; longer than it

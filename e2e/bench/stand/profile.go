@@ -49,6 +49,19 @@ func Profile(ctx context.Context, dir, name string, duration time.Duration, serv
 	}
 }
 
+// Heap writes a profile of what each server holds, <dir>/<name>-<server>.heap, once its garbage
+// is collected.
+func Heap(ctx context.Context, dir, name string, servers []Server) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("create the folder of profiles: %w", err)
+	}
+	var errs []error
+	for _, s := range servers {
+		errs = append(errs, s.download(ctx, "/debug/pprof/heap?gc=1", filepath.Join(dir, name+"-"+s.Name+".heap")))
+	}
+	return errors.Join(errs...)
+}
+
 func (s Server) download(ctx context.Context, path, file string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+path, nil)
 	if err != nil {

@@ -55,6 +55,17 @@ func TestProfile(t *testing.T) {
 	g.Expect(Profile(t.Context(), dir, "get", time.Second, []Server{server}, func(context.Context) error { return nil })).NotTo(Succeed())
 }
 
+func TestHeap(t *testing.T) {
+	g := NewWithT(t)
+	var asked atomic.Int64
+	server := profiled(t, &asked)
+	dir := filepath.Join(t.TempDir(), "profiles")
+	g.Expect(Heap(t.Context(), dir, "idle", []Server{server})).To(Succeed())
+	g.Expect(os.ReadFile(filepath.Join(dir, "idle-one.heap"))).To(BeEquivalentTo("/debug/pprof/heap?gc=1"))
+	server.URL += "/x\n"
+	g.Expect(Heap(t.Context(), dir, "idle", []Server{server})).NotTo(Succeed())
+}
+
 func TestLiveHeap(t *testing.T) {
 	g := NewWithT(t)
 	var asked atomic.Int64
