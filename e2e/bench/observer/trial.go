@@ -51,7 +51,7 @@ type trial struct {
 	// toTarget, toHost and toConvoy count requests.
 	toTarget, toHost, toConvoy meter.Process
 	meter                      *meter.Meter
-	empty                      map[string]int64 // memory before there is any Release
+	empty                      map[string]memory // memory before there is any Release
 	delivered                  bool
 }
 
@@ -156,7 +156,7 @@ func (t *trial) measured(ctx context.Context) error {
 		return err
 	}
 	var err error
-	t.empty, err = t.ownMemory()
+	t.empty, err = t.ownMemory(ctx)
 	return err
 }
 

@@ -88,9 +88,13 @@ func (s Server) LiveHeap(ctx context.Context) (float64, error) {
 	if err := s.download(ctx, "/debug/pprof/heap?gc=1", os.DevNull); err != nil {
 		return 0, err
 	}
-	values, err := meter.Scrape(ctx, s.Client, s.URL+"/metrics", []meter.Counter{{Metric: "go_memstats_alloc_bytes"}})
+	return alive(ctx, s.Name, s.URL+"/metrics", s.Client)
+}
+
+func alive(ctx context.Context, name, url string, client *http.Client) (float64, error) {
+	values, err := meter.Scrape(ctx, client, url, []meter.Counter{{Metric: "go_memstats_alloc_bytes"}})
 	if err != nil {
-		return 0, fmt.Errorf("read the metrics of %s: %w", s.Name, err)
+		return 0, fmt.Errorf("read the metrics of %s: %w", name, err)
 	}
 	return values[0], nil
 }

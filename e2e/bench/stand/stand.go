@@ -133,6 +133,16 @@ func (s *Stand) Profiled() ([]Server, error) {
 	return servers, errors.Join(err1, err2, err3)
 }
 
+// LiveHeap collects a controller's garbage and gives the bytes that are in use.
+func (s *Stand) LiveHeap(ctx context.Context, name string) (int64, error) {
+	profiles := Server{Name: name, URL: "http://" + name, Client: overSocket(s.socket(name))}
+	if err := profiles.download(ctx, "/debug/pprof/heap?gc=1", os.DevNull); err != nil {
+		return 0, err
+	}
+	bytes, err := alive(ctx, name, s.Convoy.MetricsURL(name), http.DefaultClient)
+	return int64(bytes), err
+}
+
 // overSocket is a client whose requests all go to a unix-domain socket.
 func overSocket(path string) *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
