@@ -27,7 +27,7 @@ func (a *Assessor) Assess(obj *unstructured.Unstructured) Result {
 	return a.AssessIn(obj, Surroundings{})
 }
 
-// AssessIn judges an object as Assess does, with what is known beside it.
+// AssessIn judges an object as Assess does, and asks around for what is known beside it.
 func (a *Assessor) AssessIn(obj *unstructured.Unstructured, around Surroundings) Result {
 	if result, decided := absent(obj); decided {
 		return result

@@ -25,8 +25,15 @@ func builtin(gk schema.GroupKind) assessing {
 	if exists(gk) {
 		return alone(existing)
 	}
-	if gk == (schema.GroupKind{Kind: "PersistentVolumeClaim"}) {
+	switch gk {
+	case schema.GroupKind{Kind: "PersistentVolumeClaim"}:
 		return persistentVolumeClaim
+	case schema.GroupKind{Group: "apps", Kind: "StatefulSet"}:
+		return statefulSet
+	case schema.GroupKind{Group: "apps", Kind: "DaemonSet"}:
+		return daemonSet
+	case schema.GroupKind{Group: "batch", Kind: "Job"}:
+		return job
 	}
 	if assess := judged(gk); assess != nil {
 		return alone(assess)
@@ -97,10 +104,6 @@ func judgedApps(kind string) func(*unstructured.Unstructured) Result {
 	switch kind {
 	case "Deployment":
 		return deployment
-	case "StatefulSet":
-		return statefulSet
-	case "DaemonSet":
-		return daemonSet
 	case "ReplicaSet":
 		return replicaSet
 	}
@@ -108,10 +111,7 @@ func judgedApps(kind string) func(*unstructured.Unstructured) Result {
 }
 
 func judgedBatch(kind string) func(*unstructured.Unstructured) Result {
-	switch kind {
-	case "Job":
-		return job
-	case "CronJob":
+	if kind == "CronJob" {
 		return cronJob
 	}
 	return nil

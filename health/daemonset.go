@@ -8,8 +8,8 @@ import (
 
 // daemonSet is healthy when every node that should run a pod has one that is available
 // and, unless a person decides when (OnDelete), of the newest template. Without such
-// nodes it is healthy too.
-func daemonSet(obj *unstructured.Unstructured) Result {
+// nodes it is healthy too. Why pods cannot be made is not in its status.
+func daemonSet(obj *unstructured.Unstructured, around Surroundings) Result {
 	if result, waits := unseenStrict(obj); waits {
 		return result
 	}
@@ -22,7 +22,7 @@ func daemonSet(obj *unstructured.Unstructured) Result {
 	case want == 0:
 		return healthy("no node is selected")
 	case scheduled < want:
-		return progressing("%d of %d nodes have a pod", scheduled, want)
+		return progressing("%d of %d nodes have a pod%s", scheduled, want, around.lack())
 	case updated < want && !onDelete:
 		return progressing("%d of %d pods are updated", updated, want)
 	case available < want:

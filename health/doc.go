@@ -18,12 +18,14 @@
 // when it is complete, and that update strategies which wait for a person (OnDelete, a
 // partition) do not keep an object progressing.
 //
-// What cannot be known from one object alone is in Surroundings, for a reader that can know
-// it. Otherwise:
+// What cannot be known from one object alone is asked of Surroundings, if the reader has them:
 //
 //   - A PersistentVolumeClaim that is Pending may wait for its first consumer, which is
 //     well, or for a provisioner that never comes, which is not; only its StorageClass
-//     tells. Every such claim is progressing.
-//   - Whether a custom resource without status has a controller that will write one is
-//     told by its definition. Such an object is healthy.
+//     tells. Where it is not known, such a claim is progressing.
+//   - Why a Job, a StatefulSet or a DaemonSet gets no pods is in its events alone. It is part
+//     of the message, and changes no judgement.
+//
+// Whether a custom resource without conditions has a controller that will write some is told by
+// nothing. Such an object is healthy.
 package health

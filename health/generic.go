@@ -12,12 +12,13 @@ import (
 // and Reconciling are the abnormal-true conditions of kstatus; Failed, Degraded, Paused and
 // Suspended mean what they say; Synced is beside Ready what controllers of resources
 // elsewhere say of the last attempt; Ready, else Available, is what most sum up in. An
-// object without any of them is healthy: there is nothing to wait for, unless its kind
-// reports conditions and has none yet.
+// object without any of them is healthy: there is nothing to wait for. That its kind declares
+// conditions would not tell that somebody is to write some: many controllers write them for
+// some objects only, or not at all unless they are told to.
 //
 // A Ready that is False means "not yet": controllers say it from their first look on.
 // Only a reason that says so, or the severity Error, makes it a failure.
-func generic(obj *unstructured.Unstructured, reportsConditions bool) Result {
+func generic(obj *unstructured.Unstructured) Result {
 	for _, conditionType := range []string{"Stalled", "Failed", "Degraded"} {
 		if c := find(obj, conditionType); c.isTrue() && !c.isBehind(obj) {
 			return degraded("%s", c)
@@ -43,9 +44,6 @@ func generic(obj *unstructured.Unstructured, reportsConditions bool) Result {
 		if c := find(obj, conditionType); c.present() {
 			return summary(obj, c)
 		}
-	}
-	if reportsConditions && len(items(obj, "status", "conditions")) == 0 {
-		return progressing("its controller has not reported a condition yet")
 	}
 	return healthy("")
 }

@@ -21,8 +21,7 @@ const (
 type Result struct {
 	// Status is the verdict.
 	Status corev1alpha1.HealthStatus
-	// Message says why, for people; it is empty when there is nothing to say. It depends
-	// on the object only.
+	// Message says why, for people; it is empty when there is nothing to say.
 	Message string
 	// Rule names what decided: "builtin/<group>/<kind>" (with "core" for the core group),
 	// "generic/…", or "<origin>/<name>" of a CEL rule.
@@ -32,10 +31,14 @@ type Result struct {
 // Assess judges an object by what is built in for its kind, else by its conditions. A nil
 // object is missing. The object is not changed.
 func Assess(obj *unstructured.Unstructured) Result {
+	return assessIn(obj, Surroundings{})
+}
+
+func assessIn(obj *unstructured.Unstructured, around Surroundings) Result {
 	if result, decided := absent(obj); decided {
 		return result
 	}
-	return assessPresent(obj, Surroundings{})
+	return assessPresent(obj, around)
 }
 
 // Count adds an object of a status to a summary. A status that is none of those of a summary
@@ -112,7 +115,7 @@ func assessPresent(obj *unstructured.Unstructured, around Surroundings) Result {
 	gk := obj.GroupVersionKind().GroupKind()
 	assess := builtin(gk)
 	if assess == nil {
-		result := generic(obj, around.ReportsConditions)
+		result := generic(obj)
 		result.Rule = ruleConditions
 		return result
 	}

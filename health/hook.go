@@ -12,24 +12,24 @@ import (
 // AssessHook says how far the object of a hook is. A Job or a Pod has ended when it says
 // so itself, even while it is being deleted; every other object has succeeded when it is
 // healthy and failed when it is degraded. A nil object has failed: it vanished before its
-// end was seen. The message says why, for people.
-func AssessHook(obj *unstructured.Unstructured) (phase corev1alpha1.HookPhase, message string) {
+// end was seen. The message says why, for people; around is asked as by Assessor.AssessIn.
+func AssessHook(obj *unstructured.Unstructured, around Surroundings) (phase corev1alpha1.HookPhase, message string) {
 	if obj == nil {
 		return corev1alpha1.HookFailed, "vanished before it finished"
 	}
 	switch obj.GroupVersionKind().GroupKind() {
 	case schema.GroupKind{Group: "batch", Kind: "Job"}:
 		if find(obj, "Complete").isTrue() || find(obj, "Failed").isTrue() {
-			return ended(job(obj))
+			return ended(job(obj, around))
 		}
-		return corev1alpha1.HookRunning, Assess(obj).Message
+		return corev1alpha1.HookRunning, assessIn(obj, around).Message
 	case schema.GroupKind{Kind: "Pod"}:
 		if phase := text(obj, "status", "phase"); phase == "Succeeded" || phase == "Failed" {
 			return ended(pod(obj))
 		}
-		return corev1alpha1.HookRunning, Assess(obj).Message
+		return corev1alpha1.HookRunning, assessIn(obj, around).Message
 	}
-	return ended(Assess(obj))
+	return ended(assessIn(obj, around))
 }
 
 func ended(result Result) (corev1alpha1.HookPhase, string) {

@@ -80,7 +80,7 @@ func TestAssessHook(t *testing.T) {
 			if test.given != "" {
 				obj = objectFromYAML(t, test.given)
 			}
-			phase, message := AssessHook(obj)
+			phase, message := AssessHook(obj, Surroundings{})
 			g.Expect(phase).To(Equal(test.want.phase))
 			g.Expect(message).To(Equal(test.want.message))
 		})

@@ -7,9 +7,14 @@ import (
 )
 
 // job is healthy when it is complete. While it runs it is progressing: what comes after
-// it may need what it does.
-func job(obj *unstructured.Unstructured) Result {
+// it may need what it does. Why it gets no pods is not in its status.
+func job(obj *unstructured.Unstructured, around Surroundings) Result {
+	active, succeeded, failed := number(obj, 0, "status", "active"), number(obj, 0, "status", "succeeded"), number(obj, 0, "status", "failed")
+	none := active == 0 && succeeded == 0 && failed == 0
 	if c := find(obj, "Failed"); c.isTrue() {
+		if none {
+			return degraded("failed%s%s", detail(c.why()), around.lack())
+		}
 		return degraded("failed%s", detail(c.why()))
 	}
 	if find(obj, "Complete").isTrue() {
@@ -21,8 +26,10 @@ func job(obj *unstructured.Unstructured) Result {
 	if c := find(obj, "FailureTarget"); c.isTrue() {
 		return progressing("failing, its pods are being ended%s", detail(c.why()))
 	}
-	return progressing("%d pods run, %d succeeded, %d failed",
-		number(obj, 0, "status", "active"), number(obj, 0, "status", "succeeded"), number(obj, 0, "status", "failed"))
+	if none {
+		return progressing("0 pods run, 0 succeeded, 0 failed%s", around.lack())
+	}
+	return progressing("%d pods run, %d succeeded, %d failed", active, succeeded, failed)
 }
 
 // cronJob is healthy unless it is suspended; how its Jobs end is theirs to say.

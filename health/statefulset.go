@@ -9,8 +9,9 @@ import (
 // statefulSet is healthy when every wanted pod is ready and those that the update
 // strategy changes by itself are of the newest revision: all of them, those from the
 // partition on, or none under OnDelete, where a person deletes pods when it suits. The
-// message counts the pods that are left at an older revision on purpose.
-func statefulSet(obj *unstructured.Unstructured) Result {
+// message counts the pods that are left at an older revision on purpose, and says why pods
+// cannot be made, which the status of a StatefulSet does not.
+func statefulSet(obj *unstructured.Unstructured, around Surroundings) Result {
 	if result, waits := unseenStrict(obj); waits {
 		return result
 	}
@@ -21,13 +22,17 @@ func statefulSet(obj *unstructured.Unstructured) Result {
 		ready = min(ready, number(obj, 0, "status", "availableReplicas"))
 	}
 	updated := number(obj, 0, "status", "updatedReplicas")
+	why := ""
+	if total < want {
+		why = around.lack()
+	}
 	switch {
 	case total > want:
 		return progressing("pods more than wanted: %d", total-want)
 	case updated < updatedByStrategy(obj, want):
-		return progressing("%d of %d pods are updated", updated, updatedByStrategy(obj, want))
+		return progressing("%d of %d pods are updated%s", updated, updatedByStrategy(obj, want), why)
 	case ready < want:
-		return progressing("%d of %d pods are ready", ready, want)
+		return progressing("%d of %d pods are ready%s", ready, want, why)
 	case updated < want:
 		return healthy("%d of %d pods are on the new revision", updated, want)
 	}

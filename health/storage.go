@@ -21,8 +21,8 @@ func persistentVolumeClaim(obj *unstructured.Unstructured, around Surroundings) 
 	}
 	annotations := obj.GetAnnotations()
 	node, provisioner := annotations["volume.kubernetes.io/selected-node"], annotations["volume.kubernetes.io/storage-provisioner"]
-	class := ""
-	if name := text(obj, "spec", "storageClassName"); name != "" {
+	name, class := text(obj, "spec", "storageClassName"), ""
+	if name != "" {
 		class = fmt.Sprintf(" of storage class %q", name)
 	}
 	switch volume := text(obj, "spec", "volumeName"); {
@@ -30,11 +30,13 @@ func persistentVolumeClaim(obj *unstructured.Unstructured, around Surroundings) 
 		return progressing("pending: waits to be bound to volume %q", volume)
 	case node != "":
 		return progressing("pending: waits for a volume%s for a pod on node %q", class, node)
-	case around.VolumeBindingMode == waitsForFirstConsumer:
+	}
+	switch mode := around.bindingMode(name); {
+	case mode == waitsForFirstConsumer:
 		return healthy("waits for first consumer")
 	case provisioner != "":
 		return progressing("pending: waits for provisioner %q to make a volume%s", provisioner, class)
-	case around.VolumeBindingMode == bindsImmediately:
+	case mode == bindsImmediately:
 		return progressing("pending: waits for a volume%s", class)
 	}
 	return progressing("pending: waits for a volume%s, or for its first consumer", class)

@@ -8,43 +8,98 @@ import (
 	. "github.com/onsi/gomega"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	extv1alpha1 "kumodo.io/convoy/api/extensions/v1alpha1"
 )
 
-func TestAssessIn(t *testing.T) {
-	first, immediate := Surroundings{VolumeBindingMode: "WaitForFirstConsumer"}, Surroundings{VolumeBindingMode: "Immediate"}
-	reports := Surroundings{ReportsConditions: true}
-	const claim, widget = `{apiVersion: v1, kind: PersistentVolumeClaim, `, `{apiVersion: example.com/v1, kind: Widget, metadata: {generation: 1}`
+// classes are the storage classes of a cluster.
+var classes = Surroundings{VolumeBindingMode: func(class string) string {
+	return map[string]string{"slow": "WaitForFirstConsumer", "fast": "Immediate"}[class]
+}}
+
+func TestClaimsInTheirCluster(t *testing.T) {
+	const claim = `{apiVersion: v1, kind: PersistentVolumeClaim, `
 	for _, test := range []struct {
 		name   string
 		object string
-		around Surroundings
-		want   Result
+		status corev1alpha1.HealthStatus
+		want   string
 	}{
-		{"a claim that waits for its first consumer", claim + `status: {phase: Pending}}`, first, Result{Status: corev1alpha1.HealthHealthy, Message: "waits for first consumer"}},
-		{"one that nobody has looked at", claim + `spec: {storageClassName: slow}}`, first, Result{Status: corev1alpha1.HealthHealthy, Message: "waits for first consumer"}},
-		{"one whose consumer is there", claim + `metadata: {annotations: {volume.kubernetes.io/selected-node: a}}, status: {phase: Pending}}`, first, Result{Status: corev1alpha1.HealthProgressing, Message: `pending: waits for a volume for a pod on node "a"`}},
-		{"one with its volume", claim + `spec: {volumeName: v}, status: {phase: Pending}}`, first, Result{Status: corev1alpha1.HealthProgressing, Message: `pending: waits to be bound to volume "v"`}},
-		{"one that lost its volume", claim + `spec: {volumeName: v}, status: {phase: Lost}}`, first, Result{Status: corev1alpha1.HealthDegraded, Message: `its volume "v" is lost`}},
-		{"a claim that is to be bound at once", claim + `spec: {storageClassName: fast}, status: {phase: Pending}}`, immediate, Result{Status: corev1alpha1.HealthProgressing, Message: `pending: waits for a volume of storage class "fast"`}},
-		{"a custom resource without status", widget + `}`, reports, Result{Status: corev1alpha1.HealthProgressing, Message: "its controller has not reported a condition yet", Rule: "generic/conditions"}},
-		{"one with a generation only", widget + `, status: {observedGeneration: 1}}`, reports, Result{Status: corev1alpha1.HealthProgressing, Message: "its controller has not reported a condition yet", Rule: "generic/conditions"}},
-		{"one with a condition of its own", widget + `, status: {conditions: [{type: Odd, status: "True"}]}}`, reports, Result{Status: corev1alpha1.HealthHealthy, Rule: "generic/conditions"}},
-		{"one that is ready", widget + `, status: {conditions: [{type: Ready, status: "True"}]}}`, reports, Result{Status: corev1alpha1.HealthHealthy, Rule: "generic/conditions"}},
-		{"one of which nothing is known", widget + `}`, Surroundings{}, Result{Status: corev1alpha1.HealthHealthy, Rule: "generic/conditions"}},
+		{"one that waits for its first consumer", claim + `spec: {storageClassName: slow}, status: {phase: Pending}}`,
+			corev1alpha1.HealthHealthy, "waits for first consumer"},
+		{"one that nobody has looked at", claim + `spec: {storageClassName: slow}}`,
+			corev1alpha1.HealthHealthy, "waits for first consumer"},
+		{"one whose consumer is there", claim + `metadata: {annotations: {volume.kubernetes.io/selected-node: a}}, spec: {storageClassName: slow}, status: {phase: Pending}}`,
+			corev1alpha1.HealthProgressing, `pending: waits for a volume of storage class "slow" for a pod on node "a"`},
+		{"one with its volume", claim + `spec: {storageClassName: slow, volumeName: v}, status: {phase: Pending}}`,
+			corev1alpha1.HealthProgressing, `pending: waits to be bound to volume "v"`},
+		{"one that lost its volume", claim + `spec: {storageClassName: slow, volumeName: v}, status: {phase: Lost}}`,
+			corev1alpha1.HealthDegraded, `its volume "v" is lost`},
+		{"one that is to be bound at once", claim + `spec: {storageClassName: fast}, status: {phase: Pending}}`,
+			corev1alpha1.HealthProgressing, `pending: waits for a volume of storage class "fast"`},
+		{"one of a class that is not known", claim + `spec: {storageClassName: other}, status: {phase: Pending}}`,
+			corev1alpha1.HealthProgressing, `pending: waits for a volume of storage class "other", or for its first consumer`},
+		{"one without a class", claim + `status: {phase: Pending}}`,
+			corev1alpha1.HealthProgressing, "pending: waits for a volume, or for its first consumer"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if test.want.Rule == "" {
-				test.want.Rule = "builtin/core/PersistentVolumeClaim"
-			}
-			NewWithT(t).Expect(NewAssessor().AssessIn(objectFromYAML(t, test.object), test.around)).To(Equal(test.want))
+			NewWithT(t).Expect(NewAssessor().AssessIn(objectFromYAML(t, test.object), classes)).To(Equal(Result{
+				Status: test.status, Message: test.want, Rule: "builtin/core/PersistentVolumeClaim",
+			}))
 		})
 	}
 }
 
-// A rule decides, whatever is known beside the object.
-func TestAssessInRules(t *testing.T) {
+func TestWhyThereAreNoPods(t *testing.T) {
+	const (
+		job   = `{apiVersion: batch/v1, kind: Job, `
+		set   = `{apiVersion: apps/v1, kind: StatefulSet, metadata: {generation: 1}, spec: {replicas: 3}, status: {observedGeneration: 1, `
+		nodes = `{apiVersion: apps/v1, kind: DaemonSet, metadata: {generation: 1}, status: {observedGeneration: 1, desiredNumberScheduled: 2, `
+	)
+	for _, test := range []struct {
+		name, object string
+		want         string // the message; what was not asked for is not in it
+	}{
+		{"a Job", job + `status: {}}`, "0 pods run, 0 succeeded, 0 failed; FailedCreate: no quota"},
+		{"one with a pod", job + `status: {active: 1}}`, "1 pods run, 0 succeeded, 0 failed"},
+		{"one that had a pod", job + `status: {failed: 1}}`, "0 pods run, 0 succeeded, 1 failed"},
+		{"one that is suspended", job + `spec: {suspend: true}}`, "suspended"},
+		{"one that is complete", job + `status: {conditions: [{type: Complete, status: "True"}]}}`, "completed"},
+		{"one that failed without a pod", job + `status: {conditions: [{type: Failed, status: "True", reason: DeadlineExceeded}]}}`,
+			"failed: DeadlineExceeded; FailedCreate: no quota"},
+		{"one that failed", job + `status: {failed: 1, conditions: [{type: Failed, status: "True", reason: DeadlineExceeded}]}}`,
+			"failed: DeadlineExceeded"},
+		{"a StatefulSet", set + `replicas: 1, readyReplicas: 1, updatedReplicas: 3}}`, "1 of 3 pods are ready; FailedCreate: no quota"},
+		{"one that is updated", set + `replicas: 2, readyReplicas: 2, updatedReplicas: 2}}`, "2 of 3 pods are updated; FailedCreate: no quota"},
+		{"one whose pods are there", set + `replicas: 3, readyReplicas: 1, updatedReplicas: 3}}`, "1 of 3 pods are ready"},
+		{"one that is well", set + `replicas: 3, readyReplicas: 3, updatedReplicas: 3}}`, ""},
+		{"a DaemonSet", nodes + `currentNumberScheduled: 1}}`, "1 of 2 nodes have a pod; FailedCreate: no quota"},
+		{"one whose pods are there", nodes + `currentNumberScheduled: 2, updatedNumberScheduled: 2}}`, "0 of 2 pods are available"},
+		{"a Deployment, which says so itself", `{apiVersion: apps/v1, kind: Deployment}`, "0 of 1 replicas are updated"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			object, around := objectFromYAML(t, test.object), Surroundings{Warning: func() string { return "FailedCreate: no quota" }}
+			result := NewAssessor().AssessIn(object, around)
+			g.Expect(result.Message).To(Equal(test.want))
+			silent := NewAssessor().AssessIn(object, Surroundings{Warning: func() string { return "" }})
+			g.Expect(silent).To(Equal(Assess(object)), "events that say nothing change nothing")
+			g.Expect(silent.Status).To(Equal(result.Status), "events are no judgement")
+			if object.GetKind() == "Job" {
+				_, message := AssessHook(object, around)
+				g.Expect(message).To(Equal(test.want))
+			}
+		})
+	}
+}
+
+// A rule decides, whatever is known beside the object, and nothing is asked for its sake.
+func TestRulesAskNothing(t *testing.T) {
 	g := NewWithT(t)
-	assessor := NewAssessor(compile(t, "HealthRuleSet/web", widget()))
-	got := assessor.AssessIn(objectFromYAML(t, `{apiVersion: example.com/v1, kind: Widget, status: {phase: Done}}`), Surroundings{ReportsConditions: true})
+	assessor := NewAssessor(compile(t, "HealthRuleSet/web", widget(func(r *extv1alpha1.HealthRule) {
+		r.Target = extv1alpha1.HealthRuleTarget{Group: "batch", Kind: "Job"}
+	})))
+	got := assessor.AssessIn(objectFromYAML(t, `{apiVersion: batch/v1, kind: Job, status: {phase: Done}}`), Surroundings{
+		Warning: func() string { t.Error("asked for events"); return "" },
+	})
 	g.Expect(got).To(Equal(Result{Status: corev1alpha1.HealthHealthy, Rule: "HealthRuleSet/web/phase"}))
 }

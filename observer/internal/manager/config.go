@@ -13,6 +13,7 @@ import (
 
 	"kumodo.io/convoy/client/clientset/versioned"
 	"kumodo.io/convoy/internal/process"
+	"kumodo.io/convoy/internal/shard"
 	"kumodo.io/convoy/observer/internal/options"
 	"kumodo.io/convoy/render/store"
 	"kumodo.io/convoy/render/store/location"
@@ -28,8 +29,9 @@ const (
 type Config struct {
 	options *options.Options
 	rest    *rest.Config
-	convoy  versioned.Interface
+	convoy  versioned.Interface // writes nothing that the fence refuses
 	kube    kubernetes.Interface
+	fence   *shard.Fence
 }
 
 // NewConfig makes the clients.
@@ -38,7 +40,13 @@ func NewConfig(o *options.Options) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Config{options: o, rest: host.REST, convoy: host.Convoy, kube: host.Kube}, nil
+	c := &Config{options: o, rest: host.REST, kube: host.Kube, fence: &shard.Fence{}}
+	fenced := rest.CopyConfig(host.REST)
+	fenced.Wrap(c.fence.Wrap)
+	if c.convoy, err = versioned.NewForConfig(fenced); err != nil {
+		return nil, fmt.Errorf("client of the convoy API: %w", err)
+	}
+	return c, nil
 }
 
 // CompletedConfig is a Config with all that must be asked or opened first.

@@ -58,7 +58,7 @@ func (c *CompletedConfig) New(ctx context.Context) (*Manager, error) {
 	var err error
 	if m.shards, err = shard.NewManager(shard.Options{
 		Client: c.kube, Namespace: c.options.Process.Namespace, Component: leaseComponent,
-		Identity: process.Identity(), Shards: c.options.Process.Shards, Registerer: c.registry,
+		Identity: process.Identity(), Shards: c.options.Process.Shards, Registerer: c.registry, Fence: c.fence,
 	}); err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/client/clientset/versioned/fake"
+	"kumodo.io/convoy/internal/shard"
 	"kumodo.io/convoy/observer/internal/options"
 )
 
@@ -34,7 +35,7 @@ func newManagerOn(t *testing.T, addr string, kube kubernetes.Interface) *Manager
 	o.Serving.Addr, o.Process.MetricsAddr = addr, "127.0.0.1:0"
 	o.Process.GracePeriod = 20 * time.Second
 	config := &CompletedConfig{
-		Config:       &Config{options: o, rest: &rest.Config{Host: "http://127.0.0.1:1"}, convoy: fake.NewSimpleClientset(), kube: kube},
+		Config:       &Config{options: o, rest: &rest.Config{Host: "http://127.0.0.1:1"}, convoy: fake.NewSimpleClientset(), kube: kube, fence: &shard.Fence{}},
 		installation: "inst", registry: prometheus.NewRegistry(),
 	}
 	m, err := config.New(t.Context())

@@ -29,6 +29,7 @@ type HealthController struct {
 	mu      sync.Mutex
 	known   map[types.NamespacedName]map[string]judged // by Release and page
 	written map[types.NamespacedName]time.Time         // when health was last written, by Release
+	notes   *notes
 }
 
 // Reconcile judges one Release. What did not change since it was last judged costs no
@@ -56,21 +57,22 @@ func (c *HealthController) Reconcile(ctx context.Context, key types.NamespacedNa
 	if c.track(ctx, release, pages.Entries(), t) && !hooksRun(release) {
 		return base.Result{RequeueAfter: catchUpRetry}, nil
 	}
-	reader := &compare.Comparer{Target: t, Installation: c.Installation, Release: release}
+	reader, around := &compare.Comparer{Target: t, Installation: c.Installation, Release: release}, c.surroundings(t)
 	next := c.Resync
 	var errs []error
 	before := c.leaving(release)
-	judged := c.look(ctx, release, pages, t, reader)
+	judged := c.look(ctx, release, pages, around, reader)
 	if left := c.ending(release); left > 0 && !anyGone(before, judged) {
-		return base.Result{RequeueAfter: min(left, next)}, c.followHooks(ctx, release, reader)
+		again, err := c.followHooks(ctx, release, around, reader)
+		return base.Result{RequeueAfter: min(left, next, again)}, err
 	}
 	for i, now := range judged {
 		errs = append(errs, c.write(ctx, pages[i], now.results))
-		next = min(next, now.next(c.Resync))
+		next = min(next, now.next(c.Clock.Now(), c.Resync))
 	}
 	// The hooks are followed though the status could not be written, and the reverse.
-	errs = append(errs, c.followHooks(ctx, release, reader))
-	return base.Result{RequeueAfter: next}, errors.Join(errs...)
+	again, err := c.followHooks(ctx, release, around, reader)
+	return base.Result{RequeueAfter: min(next, again)}, errors.Join(append(errs, err)...)
 }
 
 // firstApply is how long the first apply of a Release may take until it is said of its objects
@@ -178,12 +180,12 @@ func (c *HealthController) find(key types.NamespacedName) (*corev1alpha1.Release
 
 // look judges every entry, page by page, and sees to it that changes of their objects are
 // noticed.
-func (c *HealthController) look(ctx context.Context, release *corev1alpha1.Release, pages Pages, t *Target, reader *compare.Comparer) []judged {
+func (c *HealthController) look(ctx context.Context, release *corev1alpha1.Release, pages Pages, around *surroundings, reader *compare.Comparer) []judged {
 	ctx, cancel := context.WithTimeout(ctx, passTimeout)
 	defer cancel()
 	results, now := make([]judged, len(pages)), map[string]judged{}
 	for i, page := range pages {
-		results[i] = c.judge(ctx, release, page, t, reader)
+		results[i] = c.judge(ctx, release, page, around, reader)
 		now[page.Name] = results[i]
 	}
 	c.mu.Lock()
@@ -194,7 +196,7 @@ func (c *HealthController) look(ctx context.Context, release *corev1alpha1.Relea
 	c.mu.Unlock()
 	// The judgement may have found kinds that were not known before. What happens between the
 	// reads and the watch is told when the watch has caught up.
-	c.track(ctx, release, pages.Entries(), t)
+	c.track(ctx, release, pages.Entries(), around.target)
 	return results
 }
 

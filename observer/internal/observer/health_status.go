@@ -96,11 +96,11 @@ func (c *HealthController) Report(ctx context.Context, release *corev1alpha1.Rel
 	if err != nil {
 		return nil, err
 	}
-	reader := &compare.Comparer{Target: t, Installation: c.Installation, Release: release}
+	reader, around := &compare.Comparer{Target: t, Installation: c.Installation, Release: release}, c.surroundings(t)
 	var counted []corev1alpha1.HealthStatus
 	for _, page := range pages {
 		before := healthOf(page)
-		for _, result := range c.judge(ctx, release, page, t, reader).results {
+		for _, result := range c.judge(ctx, release, page, around, reader).results {
 			if ofTarget(result.err) {
 				return nil, result.err
 			}

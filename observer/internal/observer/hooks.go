@@ -26,10 +26,13 @@ func hooksRun(release *corev1alpha1.Release) bool {
 
 // followHooks writes how the Release's running hooks are through the lifecycle
 // subresource, at the resourceVersion that was read: a run that was replaced meanwhile is
-// not touched.
-func (c *HealthController) followHooks(ctx context.Context, release *corev1alpha1.Release, reader *compare.Comparer) error {
+// not touched. again is when to look again if nothing happens.
+func (c *HealthController) followHooks(
+	ctx context.Context, release *corev1alpha1.Release, around *surroundings, reader *compare.Comparer,
+) (again time.Duration, err error) {
+	again = c.Resync
 	if release.Status.Lifecycle == nil {
-		return nil
+		return again, nil
 	}
 	updated := release.DeepCopy()
 	changed := false
@@ -39,10 +42,14 @@ func (c *HealthController) followHooks(ctx context.Context, release *corev1alpha
 		if hook.Phase != corev1alpha1.HookRunning || hook.Object == nil {
 			continue
 		}
-		phase, message, err := judgeHook(ctx, reader, *hook)
+		var until time.Time
+		phase, message, err := judgeHook(ctx, around, reader, *hook, &until)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("hook %s: %w", hook.Name, err))
 			continue
+		}
+		if !until.IsZero() {
+			again = min(again, untilFrom(c.Clock.Now(), until))
 		}
 		message = clip(message)
 		if phase == hook.Phase && message == hook.Message {
@@ -60,13 +67,15 @@ func (c *HealthController) followHooks(ctx context.Context, release *corev1alpha
 			errs = append(errs, fmt.Errorf("lifecycle of Release %s/%s: %w", release.Namespace, release.Name, err))
 		}
 	}
-	return errors.Join(errs...)
+	return again, errors.Join(errs...)
 }
 
 // judgeHook tells how far the run of a hook is. The object is known by its UID: another
 // object of the same name is not the one that was started. Nothing is concluded from a kind
-// that is not served: it was a moment ago.
-func judgeHook(ctx context.Context, reader *compare.Comparer, hook corev1alpha1.HookStatus) (corev1alpha1.HookPhase, string, error) {
+// that is not served: it was a moment ago. until is set as by surroundings.of.
+func judgeHook(
+	ctx context.Context, around *surroundings, reader *compare.Comparer, hook corev1alpha1.HookStatus, until *time.Time,
+) (corev1alpha1.HookPhase, string, error) {
 	live, served, err := reader.Live(ctx, *hook.Object)
 	if err != nil {
 		return "", "", err
@@ -77,6 +86,12 @@ func judgeHook(ctx context.Context, reader *compare.Comparer, hook corev1alpha1.
 	if live == nil || hook.Object.UID != "" && live.GetUID() != hook.Object.UID {
 		return corev1alpha1.HookFailed, objectName(hook.Object.ObjectKey) + " vanished before it finished", nil
 	}
-	phase, message := health.AssessHook(live)
+	since := func() time.Time {
+		if hook.StartedAt == nil {
+			return around.clock.Now()
+		}
+		return hook.StartedAt.Time
+	}
+	phase, message := health.AssessHook(live, around.of(ctx, live, since, until))
 	return phase, message, nil
 }

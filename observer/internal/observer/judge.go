@@ -29,6 +29,9 @@ type judgement struct {
 	served bool
 	// err is why the object could not be read.
 	err error
+	// until is when what was told of what lies beside the object is to be asked for anew; zero:
+	// nothing was.
+	until time.Time
 }
 
 // judged is the health of the entries of one generation of an inventory. It is not changed
@@ -70,7 +73,7 @@ func (j judged) finder() func(i int, key corev1alpha1.ObjectKey) (judgement, boo
 // What is known of an object stands as long as it can be seen that nothing changed; see
 // judged.stands.
 func (c *HealthController) judge(ctx context.Context, release *corev1alpha1.Release, inventory *corev1alpha1.ReleaseInventory,
-	t *Target, reader *compare.Comparer,
+	around *surroundings, reader *compare.Comparer,
 ) judged {
 	before := c.remembered(nameOf(release), inventory.Name)
 	if before.inventory != inventory.UID || before.generation > inventory.Generation {
@@ -80,6 +83,7 @@ func (c *HealthController) judge(ctx context.Context, release *corev1alpha1.Rele
 	assessor, rules := c.Rules.For(release)
 	entries := inventory.Spec.Entries
 	results := make([]judgement, len(entries))
+	at, since := c.Clock.Now(), c.unwell(inventory)
 	find := before.finder()
 	var places []int
 	var keys []corev1alpha1.ObjectKey
@@ -92,8 +96,8 @@ func (c *HealthController) judge(ctx context.Context, release *corev1alpha1.Rele
 			continue
 		}
 		old, ok := find(i, entry.ObjectKey)
-		version, seen := c.version(ctx, t, entry.ObjectKey)
-		if ok && seen && old.err == nil && old.version == version && old.rules == rules && old.stands(entry, noneBetween) {
+		version, seen := c.version(ctx, around.target, entry.ObjectKey)
+		if ok && seen && old.err == nil && old.version == version && old.rules == rules && old.counts(at) && old.stands(entry, noneBetween) {
 			results[i] = old
 			results[i].entry = entry
 			continue
@@ -105,7 +109,7 @@ func (c *HealthController) judge(ctx context.Context, release *corev1alpha1.Rele
 	}
 	reader.Each(ctx, keys, func(n int, live *unstructured.Unstructured) {
 		i := places[n]
-		results[i] = read(ctx, t, reader, assessor, &entries[i], live)
+		results[i] = read(ctx, reader, assessor, around, &entries[i], live, since)
 		results[i].rules = rules
 	})
 	now := judged{inventory: inventory.UID, generation: inventory.Generation, results: results}
@@ -115,6 +119,22 @@ func (c *HealthController) judge(ctx context.Context, release *corev1alpha1.Rele
 		}
 	}
 	return now
+}
+
+// counts tells whether what a judgement knows of what lies beside the object still does.
+func (j judgement) counts(now time.Time) bool { return j.until.IsZero() || now.Before(j.until) }
+
+// unwell tells since when an object is on its way or worse, as it was last written; now if it
+// was not so far.
+func (c *HealthController) unwell(inventory *corev1alpha1.ReleaseInventory) func(entry *corev1alpha1.InventoryEntry) time.Time {
+	written := sync.OnceValue(func() map[corev1alpha1.ObjectKey]corev1alpha1.ObjectHealth { return healthOf(inventory) })
+	return func(entry *corev1alpha1.InventoryEntry) time.Time {
+		one := written()[identity(entry.ObjectKey)]
+		if one.Since != nil && (one.Status == corev1alpha1.HealthProgressing || one.Status == corev1alpha1.HealthDegraded) {
+			return one.Since.Time
+		}
+		return c.Clock.Now()
+	}
 }
 
 // stands tells whether a judgement counts for what the entry is by now, when the object has the
@@ -149,15 +169,16 @@ func existing(assessor *health.Assessor, entry *corev1alpha1.InventoryEntry, ver
 	return judgement{entry: entry, version: version, served: true, Result: result}, ok
 }
 
-// read judges an object as it is now; live is nil when it was not listed.
-func read(
-	ctx context.Context, t *Target, reader *compare.Comparer, assessor *health.Assessor, entry *corev1alpha1.InventoryEntry, live *unstructured.Unstructured,
+// read judges an object as it is now; live is nil when it was not listed. since tells since when
+// it is not well.
+func read(ctx context.Context, reader *compare.Comparer, assessor *health.Assessor, around *surroundings,
+	entry *corev1alpha1.InventoryEntry, live *unstructured.Unstructured, since func(*corev1alpha1.InventoryEntry) time.Time,
 ) judgement {
 	var err error
 	served := true
 	if live == nil {
 		live, served, err = reader.Live(ctx, corev1alpha1.ObjectUID{ObjectKey: entry.ObjectKey, UID: entry.UID})
-		err = t.Blame(err)
+		err = around.target.Blame(err)
 	}
 	result := judgement{entry: entry, version: versionOf(live), served: served, err: err}
 	switch {
@@ -166,7 +187,7 @@ func read(
 	case !served:
 		result.Result = health.Result{Status: corev1alpha1.HealthMissing, Message: "the cluster does not serve its kind", Rule: "read"}
 	default:
-		result.Result = assessor.Assess(live)
+		result.Result = assessor.AssessIn(live, around.of(ctx, live, func() time.Time { return since(entry) }, &result.until))
 		result.leaving = live != nil && live.GetDeletionTimestamp() != nil
 	}
 	return result
@@ -182,12 +203,15 @@ func versionOf(live *unstructured.Unstructured) string {
 // unservedRetry is when a kind that was applied and is not served is first asked for again.
 const unservedRetry = 3 * time.Second
 
-// next is when to look again if nothing happens: soon after a failure, and soon at first
-// when a kind is not served yet.
-func (j judged) next(resync time.Duration) time.Duration {
+// next is when to look again if nothing happens: soon after a failure, soon at first when a
+// kind is not served yet, and when what lies beside an object is to be looked at anew.
+func (j judged) next(now time.Time, resync time.Duration) time.Duration {
 	for _, result := range j.results {
 		if result.err != nil {
 			resync = min(resync, retryInterval)
+		}
+		if !result.until.IsZero() {
+			resync = min(resync, untilFrom(now, result.until))
 		}
 	}
 	if j.unserved > 0 {
@@ -195,6 +219,9 @@ func (j judged) next(resync time.Duration) time.Duration {
 	}
 	return resync
 }
+
+// untilFrom is how long it is until then; never nothing, which would mean never.
+func untilFrom(now, then time.Time) time.Duration { return max(then.Sub(now), time.Millisecond) }
 
 // unreachable is the health of every entry when the target cannot be asked: never the last
 // known one. It counts as a judgement on the present inventory, lest nobody learn why there

@@ -24,7 +24,14 @@ func (s *Server) listed(path string) (Resource, bool) {
 	return s.resources[i], true
 }
 
-// list answers with a page of the objects under a path that a selector selects.
+// isAbout tells whether an object is an event about the one whose UID a field selector names.
+func isAbout(object *unstructured.Unstructured, selector string) bool {
+	uid, asked := strings.CutPrefix(selector, "involvedObject.uid=")
+	about, _, _ := unstructured.NestedString(object.Object, "involvedObject", "uid")
+	return !asked || about == uid
+}
+
+// list answers with a page of the objects under a path that selectors select.
 func (s *Server) list(w http.ResponseWriter, r *http.Request, kind Resource) {
 	query := r.URL.Query()
 	selector, err := labels.Parse(query.Get("labelSelector"))
@@ -34,7 +41,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, kind Resource) {
 	var items []any
 	for _, path := range slices.Sorted(maps.Keys(s.objects)) {
 		object := &unstructured.Unstructured{Object: s.objects[path]}
-		if strings.HasPrefix(path, r.URL.Path+"/") && selector.Matches(labels.Set(object.GetLabels())) {
+		if strings.HasPrefix(path, r.URL.Path+"/") && selector.Matches(labels.Set(object.GetLabels())) && isAbout(object, query.Get("fieldSelector")) {
 			items = append(items, object.Object)
 		}
 	}
