@@ -181,6 +181,10 @@ func (m *Manager) Run(ctx context.Context) error {
 func (m *Manager) work(ctx context.Context) error {
 	m.events.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: m.config.kube.CoreV1().Events("")})
 	defer m.events.Shutdown()
+	// The informers end with this function, also when a part failed.
+	ctx, cancel := context.WithCancel(ctx)
+	defer m.informers.factory.Shutdown()
+	defer cancel()
 	if err := m.informers.start(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil
@@ -198,7 +202,6 @@ func (m *Manager) work(ctx context.Context) error {
 		process.Runnable{Name: "ociregistries", Run: m.ociRegistries.Run},
 	)...)
 	m.references.Stop()
-	m.informers.factory.Shutdown()
 	return err
 }
 

@@ -75,7 +75,12 @@ func (c *Controller) decide(_ context.Context, s *scope) outcome {
 	if err != nil {
 		return stuck(corev1alpha1.ConditionApplied, corev1alpha1.ReasonInvalidConfiguration, err.Error())
 	}
-	switch s.situation(!opening.open).judge() {
+	situation := s.situation(!opening.open)
+	if s.requestSpent && (situation.manual || situation.closed) {
+		s.handleRequest()
+		situation.requested = false
+	}
+	switch situation.judge() {
 	case idle:
 		return s.completed(appliedMessage(s.applied()))
 	case awaitRequest:
@@ -96,13 +101,20 @@ func (s *scope) situation(closed bool) situation {
 	return situation{
 		manual:     s.release.Spec.Sync.Mode == corev1alpha1.SyncModeManual && !s.rolledBack,
 		requested:  s.request.pending(),
-		closed:     closed && !s.rolledBack,
+		closed:     closed && !s.rolledBack && !s.pinned(),
 		sameRender: applied.Render == s.result.Digest,
 		sameInput:  applied.Generation == s.release.Generation && applied.Revision == s.revision,
 		unapplied:  len(s.unapplied()) > 0,
 		stale:      prunes(s.release) && len(s.stale()) > 0,
 		empty:      len(s.result.Objects) == 0 && len(s.objectEntries()) > 0 && prunes(s.release) && !s.release.Spec.Sync.AllowEmpty,
 	}
+}
+
+// pinned tells whether the render is what the spec has pinned the Release to. A person said
+// so, and it is not held up.
+func (s *scope) pinned() bool {
+	pin := s.release.Spec.Pin
+	return pin != nil && (pin.Render != "" || s.applied().Revision != s.revision)
 }
 
 // news says what is new, for people.

@@ -170,8 +170,10 @@ func wayOut(hook render.Hook) string {
 	if deletes(hook.On) {
 		return "the objects stay until it is run again, which it is once it is taken out of status.lifecycle.hooks through the lifecycle subresource, or given up with spec.deletionPolicy: orphan"
 	}
-	return "a change of the source or the spec, or a forced sync, runs it afresh"
+	return runsAfresh
 }
+
+const runsAfresh = "a change of the source or the spec, or a forced sync, runs it afresh"
 
 // hookStatus gives the run of a hook that belongs to the scope's desired state.
 func (s *scope) hookStatus(name string) *corev1alpha1.HookStatus {

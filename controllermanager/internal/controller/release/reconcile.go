@@ -39,12 +39,13 @@ func (c *Controller) deliverSteps() []step {
 		{"cluster", c.findCluster, ""},
 		{"waves", c.awaitWaves, ""},
 		{"dependencies", c.awaitDependencies, ""},
-		{"revision", c.findRevision, ""},
+		{"revision", c.orStored(c.findRevision), ""},
 		{"peers", c.awaitPeers, ""},
-		{"artifact", c.fetchArtifact, ""},
+		{"artifact", c.orStored(c.fetchArtifact), ""},
 		{"connect", c.connect, ""},
 		{stepRender, c.renderObjects, ""},
 		{"rollback", c.rollBack, ""},
+		{"supersede", c.supersede, ""},
 		{"revive inventory", c.reviveInventory, ""},
 		{"spent hooks", c.removeSpent, ""},
 		{"keep", c.keepApplied, ""},
@@ -191,6 +192,7 @@ func (c *Controller) conclude(ctx context.Context, s *scope, out outcome) {
 	countAttempt(s, out)
 	s.recordKept()
 	s.sync().BlockedBy = out.blockedBy
+	s.withoutRender(out)
 	if s.release.DeletionTimestamp.IsZero() {
 		c.judgeHealth(s)
 	} else {
@@ -199,7 +201,7 @@ func (c *Controller) conclude(ctx context.Context, s *scope, out outcome) {
 	}
 	s.settleApplied(out)
 	s.summarize(out)
-	if s.release.Status.Rollback == nil && s.release.DeletionTimestamp.IsZero() && s.rollsBack() {
+	if s.release.Status.Rollback == nil && s.release.DeletionTimestamp.IsZero() && s.rollsBack() && (s.result != nil || s.failedNow()) {
 		s.wakeIn(time.Second)
 	}
 	if out.kind == fails {

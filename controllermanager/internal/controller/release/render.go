@@ -23,6 +23,9 @@ func (c *Controller) renderObjects(ctx context.Context, s *scope) outcome {
 	if pin := s.release.Spec.Pin; pin != nil && pin.Render != "" {
 		return c.loadPinned(ctx, s)
 	}
+	if s.result != nil {
+		return c.noteRender(s) // a stored one, in place of a source
+	}
 	result, err := c.render(ctx, s)
 	if errors.Is(err, errRendering) {
 		return s.stillRendering()

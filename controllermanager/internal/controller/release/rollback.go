@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -84,8 +85,8 @@ func (s *scope) forcedSince(at metav1.Time) bool {
 // top, and no attempt is left that spec.sync.retry.limit allows. Without a limit, there is
 // one. That something could not be pruned is no failure of a render.
 func (s *scope) rollsBack() bool {
-	newest := newestEntry(s.release.Status.History)
-	if s.result == nil || !s.mayRollBack() || newest == nil || newest.Render != s.result.Digest ||
+	newest, desired := newestEntry(s.release.Status.History), s.release.Status.Render
+	if desired == nil || !s.mayRollBack() || newest == nil || newest.Render != desired.Digest ||
 		newest.Outcome != corev1alpha1.OutcomeFailed || s.forcedSince(newest.At) {
 		return false
 	}
@@ -94,6 +95,12 @@ func (s *scope) rollsBack() bool {
 	}
 	applied := meta.FindStatusCondition(s.release.Status.Conditions, corev1alpha1.ConditionApplied)
 	return applied == nil || applied.Reason != corev1alpha1.ReasonPruneFailed
+}
+
+// failedNow tells whether it was this pass that found that what is desired failed.
+func (s *scope) failedNow() bool {
+	before := newestEntry(s.before.History)
+	return before == nil || before.Outcome != corev1alpha1.OutcomeFailed
 }
 
 // awaitFailedHooks runs the syncFailed hooks of the failed render to their end. How they end
@@ -118,8 +125,12 @@ func (c *Controller) beginRollback(s *scope) {
 		if entry.Outcome == corev1alpha1.OutcomeHealthy && entry.Render != failed.Render {
 			rollback := s.release.Status.Rollback
 			rollback.Revision, rollback.Render = entry.Revision, entry.Render
+			what := short(failed.Revision)
+			if entry.Revision == failed.Revision {
+				what = "a change of the spec"
+			}
 			rollback.Message = shorten(fmt.Sprintf("rolled back to %s, because %s failed: %s; another revision or spec, or a forced sync, is tried again",
-				short(entry.Revision), short(failed.Revision), failed.Message))
+				short(entry.Revision), what, strings.TrimSuffix(failed.Message, "; "+runsAfresh)))
 			return
 		}
 	}
@@ -186,6 +197,9 @@ func (c *Controller) pastRender(ctx context.Context, s *scope, revision, digest 
 		if !errors.Is(err, store.ErrNotFound) {
 			return nil, fmt.Errorf("reading the stored render %s: %w", digest, err)
 		}
+	}
+	if s.source == nil {
+		return nil, fmt.Errorf("%w: the source cannot be had, and the render store has no render %s", errAnotherRender, digest)
 	}
 	want := s.want
 	want.Revision = revision

@@ -70,6 +70,9 @@ type scope struct {
 	// rolledBack is true when result and revision are what the Release is rolled back to. Set
 	// by rollBack.
 	rolledBack bool
+	// requestSpent is true when the pending request was for a sync that something else took the
+	// place of. Set by supersede.
+	requestSpent bool
 	// run identifies the runs of hooks that belong to this desired state. Set by decide, and
 	// by findDeleteHooks.
 	run string

@@ -121,6 +121,47 @@ func (c *Controller) loadPinned(ctx context.Context, s *scope) outcome {
 	return c.noteRender(s)
 }
 
+// orStored has a sync that has begun, or failed and is to be rolled back, go on by the stored
+// render when its source cannot be had any more. The condition of the source says so all the
+// same. A source that is suspended, or a change of the spec, is waited for.
+func (c *Controller) orStored(step func(ctx context.Context, s *scope) outcome) func(ctx context.Context, s *scope) outcome {
+	return func(ctx context.Context, s *scope) outcome {
+		if s.result != nil {
+			return next()
+		}
+		out := step(ctx, s)
+		if out.kind != fails && out.reason != corev1alpha1.ReasonSourceNotFound || !c.unfinished(s) {
+			return out
+		}
+		digest := s.before.Render.Digest
+		if rollback := s.before.Rollback; rollback != nil {
+			digest = rollback.Failed // what is rolled back still
+		}
+		record, err := c.config.Renders.Get(ctx, s.key.Namespace, s.key.Name, digest)
+		if err != nil {
+			klog.FromContext(ctx).V(2).Info("The source cannot be had, nor the stored render", "err", err)
+			return out
+		}
+		s.setCondition(out)
+		s.source, s.artifact = nil, nil
+		s.result, s.revision = record.Result.ForLaterSync(), record.Revision
+		s.wakeIn(interval(s.release))
+		return next()
+	}
+}
+
+// unfinished tells whether something of the last render is left to be done without its source: a
+// sync, or a rollback.
+func (c *Controller) unfinished(s *scope) bool {
+	before := s.before
+	if c.config.Renders == nil || before.Render == nil || before.ObservedGeneration != s.release.Generation || s.request.force != "" {
+		return false
+	}
+	newest := newestEntry(before.History)
+	failed := newest != nil && newest.Render == before.Render.Digest && newest.Outcome == corev1alpha1.OutcomeFailed && s.mayRollBack()
+	return failed || before.Rollback != nil && before.Rollback.Render != "" || before.Sync != nil && before.Sync.StartedAt != nil
+}
+
 func (s *scope) pinnedRender() bool {
 	return s.release.Spec.Pin != nil && s.release.Spec.Pin.Render != ""
 }

@@ -59,6 +59,9 @@ func (c *Controller) writeAhead(ctx context.Context, s *scope) outcome {
 	if s.inventory != nil && slices.Equal(entries, s.entries()) && (s.requestWrittenAhead() || len(s.unapplied()) == 0) {
 		return next()
 	}
+	if !s.requestWrittenAhead() {
+		s.sync().StartedAt = &metav1.Time{Time: s.now} // who asks gives it all its time
+	}
 	for _, added := range inventory.Without(entries, s.entries()...) {
 		s.noteAhead(inventory.Key(added))
 	}
@@ -128,8 +131,7 @@ func (s *scope) writtenAhead() bool {
 
 // noteStart notes when the sync of this desired state began, for timeouts.
 func (c *Controller) noteStart(s *scope) {
-	superseded := s.before.Render != nil && s.before.Render.Digest != s.result.Digest
-	if s.sync().StartedAt == nil || superseded {
+	if s.sync().StartedAt == nil {
 		s.sync().StartedAt = &metav1.Time{Time: s.now}
 	}
 }

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+)
+
+// supersede ends the sync that was under way for another render than that of the scope. What
+// comes instead has all its time, and waits for a window and for gates like anything new.
+func (c *Controller) supersede(_ context.Context, s *scope) outcome {
+	sync := s.release.Status.Sync
+	if sync == nil || sync.StartedAt == nil || s.before.Render != nil && s.before.Render.Digest == s.result.Digest {
+		return next()
+	}
+	sync.StartedAt = nil
+	// Whoever asked for that sync did not ask for what came after it.
+	s.requestSpent = s.request.pending() && s.inventory != nil && s.inventory.Annotations[annotationRequest] == s.request.mark()
+	return next()
+}
+
+// withoutRender has the condition Rendered say no more that something is being rendered, when
+// the pass did not come as far as to want it.
+func (s *scope) withoutRender(out outcome) {
+	known := meta.FindStatusCondition(s.release.Status.Conditions, corev1alpha1.ConditionRendered)
+	if out.step == stepRender || known == nil || known.Status != metav1.ConditionUnknown || known.Reason != corev1alpha1.ReasonProgressing {
+		return
+	}
+	s.set(corev1alpha1.ConditionRendered, metav1.ConditionUnknown, corev1alpha1.ReasonProgressing,
+		"is not rendered yet: something comes before, see Ready", s.release.Generation)
+}
