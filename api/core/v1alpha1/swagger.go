@@ -15,14 +15,22 @@ func (ReleaseSyncOptions) SwaggerDoc() map[string]string {
 
 // SwaggerDoc gives the texts of the fields, by their names.
 func (ReleasePreviewOptions) SwaggerDoc() map[string]string {
-	return map[string]string{"revision": "revision of the source to preview; by default what a sync would take now."}
+	return map[string]string{
+		"revision": "revision of the source to preview; by default what a sync would take now.",
+		"force":    "force previews a forced sync, which recreates objects whose immutable fields changed, and runs hooks afresh.",
+	}
+}
+
+// SwaggerDoc gives the texts of the fields, by their names.
+func (ReleaseHealthOptions) SwaggerDoc() map[string]string {
+	return map[string]string{"tree": "tree asks for what the objects own, too: ReplicaSets, Pods, Jobs."}
 }
 
 // SwaggerDoc gives the texts of the fields, by their names.
 func (ReleaseDiffOptions) SwaggerDoc() map[string]string {
 	return map[string]string{
 		"from": "from is one side: live, desired, a render's digest or a history id. Defaults to live.",
-		"to":   "to is the other side: desired, a render's digest or a history id. Defaults to desired.",
+		"to":   "to is the other side: live, desired, a render's digest or a history id. Defaults to desired.",
 	}
 }
 

@@ -31,6 +31,10 @@ type ReleasePreviewOptions struct {
 	// revision of the source to preview; by default what a sync would take now.
 	// +optional
 	Revision string `json:"revision,omitempty"`
+	// force previews a forced sync, which recreates objects whose immutable fields changed, and
+	// runs hooks afresh.
+	// +optional
+	Force bool `json:"force,omitempty"`
 }
 
 // +k8s:conversion-gen:explicit-from=net/url.Values
@@ -42,7 +46,7 @@ type ReleaseDiffOptions struct {
 	// from is one side: live, desired, a render's digest or a history id. Defaults to live.
 	// +optional
 	From string `json:"from,omitempty"`
-	// to is the other side: desired, a render's digest or a history id. Defaults to desired.
+	// to is the other side: live, desired, a render's digest or a history id. Defaults to desired.
 	// +optional
 	To string `json:"to,omitempty"`
 }
@@ -50,9 +54,12 @@ type ReleaseDiffOptions struct {
 // +k8s:conversion-gen:explicit-from=net/url.Values
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ReleaseHealthOptions are the query parameters of GET …/health; there are none.
+// ReleaseHealthOptions are the query parameters of GET …/health.
 type ReleaseHealthOptions struct {
 	metav1.TypeMeta `json:",inline"`
+	// tree asks for what the objects own, too: ReplicaSets, Pods, Jobs.
+	// +optional
+	Tree bool `json:"tree,omitempty"`
 }
 
 // +k8s:conversion-gen:explicit-from=net/url.Values
@@ -96,6 +103,10 @@ const (
 	ActionError ObjectAction = "error"
 )
 
+// ReasonDenied is the reason of an object that an admission webhook or an admission policy of
+// the target cluster refuses.
+const ReasonDenied = "Denied"
+
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // ReleasePreview is the answer of GET …/preview: what a sync would apply now. Values of
@@ -111,6 +122,10 @@ type ReleasePreview struct {
 	// render is the digest of the render.
 	// +optional
 	Render string `json:"render,omitempty"`
+	// plan is a digest of the render and of what would be done with which object, in which
+	// fields: two previews with the same plan announce the same sync.
+	// +optional
+	Plan string `json:"plan,omitempty"`
 	// objects, in the order in which they would be applied; those to be pruned last.
 	// +listType=atomic
 	Objects []ObjectPreview `json:"objects"`
@@ -141,6 +156,11 @@ type ObjectPreview struct {
 	// message of an error, or a remark.
 	// +optional
 	Message string `json:"message,omitempty"`
+	// reason of an error, or of why a sync would fail with the object: Denied by admission,
+	// Forbidden, ImmutableField, ApplyConflict with other field managers, OwnershipConflict with
+	// another Release, UnknownKind, InvalidObjects.
+	// +optional
+	Reason string `json:"reason,omitempty"`
 }
 
 // FieldChange is one field that differs.
@@ -192,6 +212,11 @@ type ObjectDiff struct {
 	// message of an error, or a remark.
 	// +optional
 	Message string `json:"message,omitempty"`
+	// reason of an error, or of why a sync would fail with the object: Denied by admission,
+	// Forbidden, ImmutableField, ApplyConflict with other field managers, OwnershipConflict with
+	// another Release, UnknownKind, InvalidObjects.
+	// +optional
+	Reason string `json:"reason,omitempty"`
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
@@ -217,6 +242,11 @@ type ObjectHealthDetail struct {
 	ObjectHealth `json:",inline"`
 	// rule that decided, for example builtin/apps/Deployment or HealthRuleSet/web/ready.
 	Rule string `json:"rule"`
+	// children are the objects that this one owns, when they are asked for. They do not count.
+	// Where some may not be listed, one with the name * says so.
+	// +optional
+	// +listType=atomic
+	Children []ObjectHealthDetail `json:"children,omitempty"`
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object

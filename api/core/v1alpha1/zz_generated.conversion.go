@@ -83,6 +83,13 @@ func Convert_url_Values_To_v1alpha1_ReleaseDiffOptions(in *url.Values, out *Rele
 func autoConvert_url_Values_To_v1alpha1_ReleaseHealthOptions(in *url.Values, out *ReleaseHealthOptions, s conversion.Scope) error {
 	// WARNING: Field TypeMeta does not have json tag, skipping.
 
+	if values, ok := map[string][]string(*in)["tree"]; ok && len(values) > 0 {
+		if err := runtime.Convert_Slice_string_To_bool(&values, &out.Tree, s); err != nil {
+			return err
+		}
+	} else {
+		out.Tree = false
+	}
 	return nil
 }
 
@@ -118,6 +125,13 @@ func autoConvert_url_Values_To_v1alpha1_ReleasePreviewOptions(in *url.Values, ou
 		}
 	} else {
 		out.Revision = ""
+	}
+	if values, ok := map[string][]string(*in)["force"]; ok && len(values) > 0 {
+		if err := runtime.Convert_Slice_string_To_bool(&values, &out.Force, s); err != nil {
+			return err
+		}
+	} else {
+		out.Force = false
 	}
 	return nil
 }

@@ -835,6 +835,13 @@ func (in *ObjectHealth) DeepCopy() *ObjectHealth {
 func (in *ObjectHealthDetail) DeepCopyInto(out *ObjectHealthDetail) {
 	*out = *in
 	in.ObjectHealth.DeepCopyInto(&out.ObjectHealth)
+	if in.Children != nil {
+		in, out := &in.Children, &out.Children
+		*out = make([]ObjectHealthDetail, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
+	}
 	return
 }
 

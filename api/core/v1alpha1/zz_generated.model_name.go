@@ -138,6 +138,11 @@ func (in InventoryEntry) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in JSONPatchOperation) OpenAPIModelName() string {
+	return "io.kumodo.convoy.core.v1alpha1.JSONPatchOperation"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in KubeconfigAuth) OpenAPIModelName() string {
 	return "io.kumodo.convoy.core.v1alpha1.KubeconfigAuth"
 }
@@ -205,6 +210,11 @@ func (in ObjectHealthDetail) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ObjectKey) OpenAPIModelName() string {
 	return "io.kumodo.convoy.core.v1alpha1.ObjectKey"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ObjectPatch) OpenAPIModelName() string {
+	return "io.kumodo.convoy.core.v1alpha1.ObjectPatch"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

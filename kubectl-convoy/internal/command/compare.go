@@ -3,6 +3,7 @@
 package command
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 
@@ -26,7 +27,7 @@ func newDiff(env *environment) *cobra.Command {
 		Short: "Show how a Release's objects differ from the cluster",
 		Long: "Show how a Release's objects in its target cluster differ from what it should have there, as a sync\n" +
 			"would see it. Values of Secrets are masked.\n\n" + exitCodesHelp,
-		Example:           "  kubectl convoy diff web\n  kubectl convoy diff web --from 3 --to 4\n  kubectl convoy diff web -o json",
+		Example:           "  kubectl convoy diff web\n  kubectl convoy diff web --from 3 --to 4\n  kubectl convoy diff web -o patch",
 		Args:              asError(oneRelease),
 		ValidArgsFunction: env.completeRelease,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -41,21 +42,36 @@ func newDiff(env *environment) *cobra.Command {
 				return &exitCode{exitError, err}
 			}
 			diff.Objects = filter(diff.Objects, func(o corev1alpha1.ObjectDiff) bool { return selected(actions, o.Action) })
-			if err := output.Print(env.Out, format, diff, func(w io.Writer) error { return output.Diff(w, diff) }); err != nil {
+			if err := printDiff(env.Out, format, diff); err != nil {
 				return &exitCode{exitError, err}
 			}
 			return verdict(diff.Objects, func(o corev1alpha1.ObjectDiff) corev1alpha1.ObjectAction { return o.Action })
 		},
 	}
 	cmd.Flags().StringVar(&from, "from", "", "Left side: live (default), desired, the digest of a render, or a history id.")
-	cmd.Flags().StringVar(&to, "to", "", "Right side: desired (default), the digest of a render, or a history id.")
+	cmd.Flags().StringVar(&to, "to", "", "Right side: desired (default), live, the digest of a render, or a history id.")
 	addCompareFlags(cmd, &format, &only)
+	flag := cmd.Flags().Lookup("output")
+	flag.Usage = "Output format: json, yaml, or patch for JSON patches (RFC 6902), one list for each object; text for people when empty."
 	return cmd
+}
+
+// formatPatch is the format of JSON patches, which only diff has.
+const formatPatch = "patch"
+
+func printDiff(w io.Writer, format string, diff *corev1alpha1.ReleaseDiff) error {
+	if format == formatPatch {
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(diff.JSONPatches())
+	}
+	return output.Print(w, format, diff, func(w io.Writer) error { return output.Diff(w, diff) })
 }
 
 // newPreview is `kubectl convoy preview`.
 func newPreview(env *environment) *cobra.Command {
 	var revision, format string
+	var force bool
 	var only []string
 	cmd := &cobra.Command{
 		Use:   "preview RELEASE",
@@ -67,7 +83,7 @@ func newPreview(env *environment) *cobra.Command {
 		ValidArgsFunction: env.completeRelease,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			preview, err := compare(env, args[0], "preview", func(releases releaseInterface, name string) (*corev1alpha1.ReleasePreview, error) {
-				return releases.Preview(cmd.Context(), name, corev1alpha1.ReleasePreviewOptions{Revision: revision})
+				return releases.Preview(cmd.Context(), name, corev1alpha1.ReleasePreviewOptions{Revision: revision, Force: force})
 			})
 			if err != nil {
 				return err
@@ -84,6 +100,7 @@ func newPreview(env *environment) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&revision, "revision", "", "Revision of the source to preview, in any form that status.source.revision takes; by default what a sync would take now.")
+	cmd.Flags().BoolVar(&force, "force", false, "Preview 'sync --force': objects whose immutable fields changed are recreated, and hooks run afresh.")
 	addCompareFlags(cmd, &format, &only)
 	return cmd
 }

@@ -23,6 +23,28 @@ func TestDiffPrints(t *testing.T) {
 	decoded := &corev1alpha1.ReleaseDiff{}
 	g.Expect(json.Unmarshal([]byte(out), decoded)).To(Succeed())
 	g.Expect(decoded).To(Equal(diffOf(corev1alpha1.ActionUpdate)))
+
+	code, out, _ := run(t, answers, "diff", "web", "--from", "3", "--to", "4", "-o", "patch")
+	g.Expect(code).To(Equal(1))
+	g.Expect(out).To(MatchJSON(`[{"version": "v1", "kind": "ConfigMap", "namespace": "shop", "name": "cm", "action": "update",
+		"patch": [{"op": "replace", "path": "/data/a", "value": "2"}]}]`))
+	code, _, errOut = run(t, answers, "diff", "web", "--from", "3", "--to", "4", "-o", "xml")
+	g.Expect(code).To(Equal(2))
+	g.Expect(errOut).To(ContainSubstring(`unknown format "xml"`))
+}
+
+func TestForcedPreviewIsAskedFor(t *testing.T) {
+	g := NewWithT(t)
+	preview := &corev1alpha1.ReleasePreview{
+		TypeMeta: typeMeta("ReleasePreview"), Revision: "v1", Plan: "sha256:0123456789abcdef0123456789abcdef",
+		Objects: []corev1alpha1.ObjectPreview{{
+			ObjectKey: corev1alpha1.ObjectKey{Version: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "cm"},
+			Action:    corev1alpha1.ActionError, Reason: corev1alpha1.ReasonDenied, Message: "no",
+		}},
+	}
+	code, out, _ := run(t, map[string]runtime.Object{"GET " + releasesPath + "/web/preview?force=true": preview}, "preview", "web", "--force")
+	g.Expect(out).To(Equal("! error ConfigMap shop/cm\n    Denied: no\nv1: 1 error\nplan sha256:0123456789ab\n"))
+	g.Expect(code).To(Equal(2))
 }
 
 func TestComparisonThatFailsCountsWhatFailed(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 // newHealth is `kubectl convoy health`.
 func newHealth(env *environment) *cobra.Command {
 	var format string
+	var tree bool
 	cmd := &cobra.Command{
 		Use:   "health RELEASE",
 		Short: "Show how each object of a Release is, and which rule says so",
@@ -22,12 +23,12 @@ func newHealth(env *environment) *cobra.Command {
 			"or GlobalHealthRuleSet, or what is built in.\n\n" +
 			"A Release that is called test is asked for with: kubectl convoy health -- test\n\n" +
 			"Exit status: 0 when all objects are healthy or suspended, 1 when one is not, 2 when it could not be told.",
-		Example:           "  kubectl convoy health web\n  kubectl convoy health web -o yaml",
+		Example:           "  kubectl convoy health web\n  kubectl convoy health web --tree",
 		Args:              asError(oneRelease),
 		ValidArgsFunction: env.completeRelease,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			health, err := compare(env, args[0], "health", func(releases releaseInterface, name string) (*corev1alpha1.ReleaseHealth, error) {
-				return releases.Health(cmd.Context(), name, corev1alpha1.ReleaseHealthOptions{})
+				return releases.Health(cmd.Context(), name, corev1alpha1.ReleaseHealthOptions{Tree: tree})
 			})
 			if err != nil {
 				return err
@@ -39,6 +40,7 @@ func newHealth(env *environment) *cobra.Command {
 			return wellness(health)
 		},
 	}
+	cmd.Flags().BoolVar(&tree, "tree", false, "Show under each object those that it owns in turn, as ReplicaSets, Pods and Jobs. They do not count.")
 	output.AddFlag(cmd, &format)
 	cmd.AddCommand(newHealthTest(env))
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitCode{exitError, err} })

@@ -47,6 +47,25 @@ func TestHealthPrints(t *testing.T) {
 	g.Expect(decoded.Objects[1].Rule).To(Equal("HealthRuleSet/web/phase"))
 }
 
+func TestHealthPrintsTheTree(t *testing.T) {
+	g := NewWithT(t)
+	node := func(kind, name string, status corev1alpha1.HealthStatus, children ...corev1alpha1.ObjectHealthDetail) corev1alpha1.ObjectHealthDetail {
+		return corev1alpha1.ObjectHealthDetail{ObjectHealth: corev1alpha1.ObjectHealth{
+			ObjectKey: corev1alpha1.ObjectKey{Version: "v1", Kind: kind, Namespace: "shop", Name: name}, Status: status,
+		}, Rule: "r", Children: children}
+	}
+	top := node("Deployment", "web", corev1alpha1.HealthHealthy,
+		node("ReplicaSet", "web-1", corev1alpha1.HealthHealthy, node("Pod", "web-1-a", corev1alpha1.HealthDegraded)))
+	since := metav1.NewTime(time.Now().Add(-time.Hour))
+	top.Since = &since
+	answers := map[string]runtime.Object{
+		"GET " + releasesPath + "/web/health?tree=true": healthOf(corev1alpha1.HealthHealthy, corev1alpha1.HealthSummary{Healthy: 1}, top),
+	}
+	code, out, _ := run(t, answers, "health", "web", "--tree")
+	g.Expect(code).To(BeZero(), "what is owned does not count")
+	g.Expect(out).To(MatchRegexp(`\nDeployment shop/web +healthy +r +60m +\n  ReplicaSet shop/web-1 +healthy +r +\n    Pod shop/web-1-a +degraded +r +\n1 healthy\n$`))
+}
+
 func TestHealthExitStatus(t *testing.T) {
 	one := corev1alpha1.HealthSummary{Unknown: 1}
 	for _, test := range []struct {

@@ -52,6 +52,9 @@ func Preview(w io.Writer, preview *corev1alpha1.ReleasePreview, only []string) e
 		summary = "no objects"
 	}
 	lines.print("%s: %s", ShortRevision(preview.Revision), summary)
+	if preview.Plan != "" {
+		lines.print("plan %s", ShortRevision(preview.Plan))
+	}
 	return lines.err
 }
 
@@ -64,7 +67,7 @@ func (l *lineWriter) preview(object *corev1alpha1.ObjectPreview) {
 		head += " (simulated)"
 	}
 	l.print("%s", head)
-	l.message(object.Message)
+	l.message(object.Reason, object.Message)
 	l.changes(object.Changes)
 }
 
@@ -77,7 +80,7 @@ func Diff(w io.Writer, diff *corev1alpha1.ReleaseDiff) error {
 			continue
 		}
 		lines.print("%s %s %s", marks[object.Action], object.Action, ObjectName(object.ObjectKey))
-		lines.message(object.Message)
+		lines.message(object.Reason, object.Message)
 		if object.Unified != "" {
 			lines.print("%s", titled(object.Unified, ObjectName(object.ObjectKey), diff))
 		} else {
@@ -168,7 +171,11 @@ func (l *lineWriter) print(format string, args ...any) {
 	}
 }
 
-func (l *lineWriter) message(text string) {
+// message writes why, with the reason in front where there is one.
+func (l *lineWriter) message(reason, text string) {
+	if reason != "" {
+		text = reason + ": " + text
+	}
 	if text != "" {
 		l.print("    %s", oneLine(text))
 	}

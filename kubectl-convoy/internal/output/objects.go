@@ -24,22 +24,30 @@ func Health(w io.Writer, health *corev1alpha1.ReleaseHealth) error {
 		}
 		fmt.Fprint(table, header)
 	}
-	for _, object := range health.Objects {
-		fmt.Fprintf(table, "%s\t%s\t%s\t", ObjectName(object.ObjectKey), object.Status, object.Rule)
+	healthRows(table, "", timed, health.Objects)
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%s\n", healthTally(countsOf(health.Summary), 0))
+	return err
+}
+
+// healthRows writes objects, and under each of them those that it owns.
+func healthRows(table io.Writer, indent string, timed bool, objects []corev1alpha1.ObjectHealthDetail) {
+	for _, object := range objects {
+		fmt.Fprintf(table, "%s%s\t%s\t%s\t", indent, ObjectName(object.ObjectKey), object.Status, object.Rule)
 		switch {
 		case !timed:
+		case object.Since == nil && indent != "":
+			fmt.Fprint(table, "\t") // nobody follows what is owned
 		case object.Since == nil:
 			fmt.Fprint(table, "<unknown>\t")
 		default:
 			fmt.Fprintf(table, "%s\t", ago(*object.Since))
 		}
 		fmt.Fprintf(table, "%s\n", oneLine(object.Message))
+		healthRows(table, indent+"  ", timed, object.Children)
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "%s\n", healthTally(countsOf(health.Summary), 0))
-	return err
 }
 
 func countsOf(summary corev1alpha1.HealthSummary) map[corev1alpha1.HealthStatus]int {

@@ -59,6 +59,16 @@ type Comparer struct {
 	Defines func(gk schema.GroupKind) bool
 	// Creates tells whether the sync creates the namespace; nil: it does, whichever it is.
 	Creates func(namespace string) bool
+	// Reads reads objects instead of the Target's client, as somebody who may read less than
+	// the Release; nil: the Release reads. Dry runs are the Release's, and of what could be
+	// read only.
+	Reads dynamic.Interface
+	// Adopts says that what kubectl wrote of an object and nobody desires goes when it is
+	// applied for the first time.
+	Adopts bool
+	// GivenUp tells of another Release, by its mark on an object, whether it has it no more or
+	// will not in a moment, so that the object is taken over; nil: never.
+	GivenUp func(ctx context.Context, owner string, key corev1alpha1.ObjectKey) bool
 
 	rediscover sync.Once
 	away       atomic.Pointer[error]
@@ -78,6 +88,9 @@ type Outcome struct {
 	// is created by the same sync.
 	Simulated bool
 	Message   string
+	// Reason is one of the API's, for what fails: an ActionError, or what a sync would not do
+	// as things are.
+	Reason string
 	// Err is the error behind ActionError. It has a class of clusterconn where one fits,
 	// and shows nothing of a Secret.
 	Err error
@@ -122,9 +135,10 @@ func (c *Comparer) compare(ctx context.Context, resource dynamic.ResourceInterfa
 	if err != nil {
 		return failed(err), false
 	}
-	if owner, foreign := c.foreign(live); foreign {
+	owner, foreign := c.foreign(live)
+	if foreign && (c.GivenUp == nil || !c.GivenUp(ctx, owner, key)) {
 		outcome := failed(fmt.Errorf("belongs to %s", render.OwnerName(owner, c.Installation)))
-		outcome.Live = live
+		outcome.Live, outcome.Reason = live, corev1alpha1.ReasonOwnershipConflict
 		return outcome, false
 	}
 	body := c.body(desired.Object, live)
@@ -139,10 +153,20 @@ func (c *Comparer) compare(ctx context.Context, resource dynamic.ResourceInterfa
 	case err == nil && live == nil:
 		return Outcome{Action: corev1alpha1.ActionCreate, Result: result}, false
 	case err == nil:
-		return c.difference(desired.Object, body, live, result), changed(live, result)
+		moved = changed(live, result)
+		if c.Adopts && !moved {
+			if result, err = c.adopted(ctx, resource, key, live, result); err != nil {
+				return failed(err), false
+			}
+		}
+		outcome = c.difference(desired.Object, body, live, result)
+		if foreign {
+			outcome.Message = "moves here from " + render.OwnerName(owner, c.Installation)
+		}
+		return outcome, moved
 	case live == nil && namespaceMissing(err):
 		return c.withoutNamespace(desired.Object), false
-	case live != nil && apierrors.IsInvalid(err):
+	case live != nil && apierrors.IsInvalid(err) && !Denied(err):
 		return c.refused(ctx, resource, key, live, body, err), false
 	}
 	outcome = failed(err)
@@ -170,6 +194,7 @@ func (c *Comparer) contested(ctx context.Context, resource dynamic.ResourceInter
 	outcome := c.difference(desired, body, live, result)
 	if outcome.Action != corev1alpha1.ActionUnchanged {
 		outcome.Message = "a sync fails while spec.sync.conflicts is fail: " + conflict.Error()
+		outcome.Reason = corev1alpha1.ReasonApplyConflict
 	}
 	return outcome
 }
@@ -188,6 +213,26 @@ func (c *Comparer) Live(ctx context.Context, object corev1alpha1.ObjectUID) (liv
 	return live, true, err
 }
 
+// reading gives the client that reads what the one of a resource is for.
+func (c *Comparer) reading(ctx context.Context, resource dynamic.ResourceInterface, key corev1alpha1.ObjectKey) (dynamic.ResourceInterface, error) {
+	if c.Reads == nil {
+		return resource, nil
+	}
+	mapping, err := c.Target.Mapping(ctx, key.GroupVersionKind())
+	if err != nil {
+		return nil, clusterconn.Classify(err)
+	}
+	return clientOf(c.Reads, mapping, key), nil
+}
+
+func clientOf(of dynamic.Interface, mapping *meta.RESTMapping, key corev1alpha1.ObjectKey) dynamic.ResourceInterface {
+	client := of.Resource(mapping.Resource)
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		return client.Namespace(key.Namespace)
+	}
+	return client
+}
+
 // resource gives the client for an object. A kind that must be there, because it was when
 // the object was applied, and that is not known yet is asked for anew, once in a pass.
 func (c *Comparer) resource(ctx context.Context, key corev1alpha1.ObjectKey, expected bool) (dynamic.ResourceInterface, error) {
@@ -200,11 +245,7 @@ func (c *Comparer) resource(ctx context.Context, key corev1alpha1.ObjectKey, exp
 	if err != nil {
 		return nil, clusterconn.Classify(err)
 	}
-	client := c.Target.Dynamic().Resource(mapping.Resource)
-	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-		return client.Namespace(key.Namespace), nil
-	}
-	return client, nil
+	return clientOf(c.Target.Dynamic(), mapping, key), nil
 }
 
 // ask makes one request about an object, unless the target is away.
@@ -220,7 +261,7 @@ func (c *Comparer) ask(ctx context.Context, limit time.Duration, key corev1alpha
 	if err == nil {
 		return object, nil
 	}
-	if _, answered := answerOf(err); answered {
+	if _, answered := Answer(err); answered {
 		return nil, explain(err, key)
 	}
 	if !errors.Is(clusterconn.Classify(err), clusterconn.ErrUnreachable) {
@@ -232,6 +273,10 @@ func (c *Comparer) ask(ctx context.Context, limit time.Duration, key corev1alpha
 }
 
 func (c *Comparer) read(ctx context.Context, resource dynamic.ResourceInterface, key corev1alpha1.ObjectKey) (*unstructured.Unstructured, error) {
+	resource, err := c.reading(ctx, resource, key)
+	if err != nil {
+		return nil, err
+	}
 	live, err := c.ask(ctx, readTimeout, key, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return resource.Get(ctx, key.Name, metav1.GetOptions{})
 	})
@@ -298,5 +343,5 @@ func (c *Comparer) withoutNamespace(desired *unstructured.Unstructured) Outcome 
 }
 
 func failed(err error) Outcome {
-	return Outcome{Action: corev1alpha1.ActionError, Message: err.Error(), Err: err}
+	return Outcome{Action: corev1alpha1.ActionError, Message: err.Error(), Reason: reasonOf(err), Err: err}
 }

@@ -54,6 +54,9 @@ func (c *Comparer) list(ctx context.Context, kind corev1alpha1.ObjectKey, wanted
 	if err != nil {
 		return
 	}
+	if resource, err = c.reading(ctx, resource, kind); err != nil {
+		return
+	}
 	options := metav1.ListOptions{
 		LabelSelector: corev1alpha1.LabelOwner + "=" + corev1alpha1.OwnerLabelValue(c.Installation, c.Release.Namespace, c.Release.Name),
 		Limit:         listPage,

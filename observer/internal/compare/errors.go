@@ -32,7 +32,7 @@ func (e *answerError) Unwrap() error { return e.cause }
 // explain gives the answer of a server to a request about an object its class of
 // clusterconn, shortens it, and takes out of it what a server may quote of a Secret.
 func explain(err error, key corev1alpha1.ObjectKey) error {
-	status, _ := answerOf(err)
+	status, _ := Answer(err)
 	switch {
 	case IsSecret(key) && mayQuote(status):
 		err = &answerError{text: withoutQuotes(status), cause: err}
@@ -100,8 +100,8 @@ func withoutQuotes(status metav1.Status) string {
 	return fmt.Sprintf("the server refuses the Secret with code %d, in words that are left out here because they may quote its content", status.Code)
 }
 
-// answerOf gives what the server answered; ok is false when err is no answer of a server.
-func answerOf(err error) (status metav1.Status, ok bool) {
+// Answer gives what the server answered; ok is false when err is no answer of a server.
+func Answer(err error) (status metav1.Status, ok bool) {
 	var answer apierrors.APIStatus
 	if errors.As(err, &answer) {
 		return answer.Status(), true
@@ -110,7 +110,7 @@ func answerOf(err error) (status metav1.Status, ok bool) {
 }
 
 func causesOf(err error) []metav1.StatusCause {
-	status, _ := answerOf(err)
+	status, _ := Answer(err)
 	if status.Details == nil {
 		return nil
 	}
@@ -119,6 +119,6 @@ func causesOf(err error) []metav1.StatusCause {
 
 // namespaceMissing tells that an object cannot be created because its namespace is absent.
 func namespaceMissing(err error) bool {
-	status, _ := answerOf(err)
+	status, _ := Answer(err)
 	return apierrors.IsNotFound(err) && status.Details != nil && status.Details.Kind == "namespaces"
 }

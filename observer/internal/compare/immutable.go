@@ -30,26 +30,26 @@ func (c *Comparer) refused(ctx context.Context, resource dynamic.ResourceInterfa
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return outcome
 	}
-	outcome.Changes = partial(live.Object, body.Object)
+	outcome.Changes, outcome.Reason = partial(live.Object, body.Object), corev1alpha1.ReasonImmutableField
 	outcome.Message = "fields cannot be changed: " + causeFields(cause)
 	_, irreplaceable := render.Irreplaceable(body.GroupVersionKind().GroupKind())
 	switch {
 	case irreplaceable:
 		outcome.Message += "; an object of this kind is never replaced: undo the change, or delete it by hand"
-	case protected(live) || protected(body):
+	case Protected(live) || Protected(body):
 		outcome.Message += "; not replaced, because the object is marked as never to be deleted"
 	case c.Release.Spec.Sync.Replace != corev1alpha1.ReplaceOnImmutable:
 		outcome.Message += "; undo the change, or have the object replaced with spec.sync.replace: onImmutable or a forced sync"
 	default:
-		outcome.Action, outcome.Result, outcome.Err = corev1alpha1.ActionRecreate, body, nil
+		outcome.Action, outcome.Result, outcome.Err, outcome.Reason = corev1alpha1.ActionRecreate, body, nil, ""
 		return outcome
 	}
 	outcome.Err = fmt.Errorf("%s: %w", outcome.Message, cause)
 	return outcome
 }
 
-// protected tells the marks by which an object is never deleted.
-func protected(obj *unstructured.Unstructured) bool {
+// Protected tells the marks by which an object is never deleted.
+func Protected(obj *unstructured.Unstructured) bool {
 	annotations := obj.GetAnnotations()
 	return annotations[corev1alpha1.AnnotationPrune] == corev1alpha1.PruneDisabled ||
 		strings.ToLower(strings.TrimSpace(annotations["helm.sh/resource-policy"])) == "keep"

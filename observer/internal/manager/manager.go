@@ -106,7 +106,7 @@ func (m *Manager) build(ctx context.Context) error {
 	m.health = &observer.HealthController{Host: m.host, Rules: m.rules, Clock: clock.RealClock{}, Resync: c.options.Process.Resync}
 	m.drift = &observer.Controller{Host: m.host, Desired: renders, Clock: clock.RealClock{}, Resync: c.options.Process.Resync, FullInterval: c.options.Drift.FullInterval}
 	sets := &observer.RuleSetController{Client: c.convoy, Sets: m.rules.Sets, Global: m.rules.Global}
-	m.serving = &serve.Server{Host: m.host, Desired: renders, Health: m.health, Values: renders}
+	m.serving = &serve.Server{Host: m.host, Desired: renders, Health: m.health, Values: renders, Rules: m.rules, AsCaller: c.options.Serving.ImpersonateUser}
 	m.healthQueue = base.New(m.queue("health", m.health))
 	m.driftQueue = base.New(m.queue("drift", m.drift))
 	m.ruleQueue = base.New(base.Options[types.NamespacedName]{

@@ -76,6 +76,8 @@ type Serving struct {
 	// CertificateSecret is the namespace and name of the Secret with the authority by which
 	// the process makes its certificate, instead of the files.
 	CertificateSecret string
+	// ImpersonateUser has objects of targets read as whoever asks.
+	ImpersonateUser bool
 }
 
 // AddFlags adds the flags to fs.
@@ -85,12 +87,16 @@ func (o *Serving) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.TLSKeyFile, "tls-private-key-file", o.TLSKeyFile, "Private key of --tls-cert-file.")
 	fs.StringVar(&o.ClientCAFile, "client-ca-file", o.ClientCAFile, "CA of the client certificates that are demanded at --serve-addr. Empty: anybody who can connect is answered.")
 	fs.StringSliceVar(&o.AllowedClientNames, "allowed-client-names", o.AllowedClientNames, "Common names of client certificates that are answered. Empty: all that --client-ca-file, or the authority of --certificate-secret, signed.")
+	fs.BoolVar(&o.ImpersonateUser, "impersonate-user-on-target", o.ImpersonateUser, "Read objects of targets as whoever asks, for preview, diff and health, so that answers show only what that user may read there. The credentials of Clusters must be allowed to impersonate users, groups and extras.")
 	fs.StringVar(&o.CertificateSecret, "certificate-secret", o.CertificateSecret, "Namespace and name, as in convoy-system/convoy-ca, of the Secret of the host with the certificate authority of the installation, which is filled in and renewed there. With it, the serving certificate is made here and client certificates of that authority are demanded, instead of --tls-cert-file and --client-ca-file.")
 }
 
 // Validate returns what is wrong.
 func (o *Serving) Validate() []error {
 	var errs []error
+	if o.ImpersonateUser && o.ClientCAFile == "" && o.CertificateSecret == "" {
+		errs = append(errs, errors.New("--impersonate-user-on-target needs --client-ca-file or --certificate-secret: without client certificates nobody can be believed who asks"))
+	}
 	if (o.TLSCertFile == "") != (o.TLSKeyFile == "") {
 		errs = append(errs, errors.New("--tls-cert-file and --tls-private-key-file are given together or not at all"))
 	}

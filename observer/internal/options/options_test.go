@@ -20,6 +20,8 @@ func TestValidate(t *testing.T) {
 		{"a certificate without its key", []string{"--tls-cert-file=a"}, "--tls-private-key-file"},
 		{"client certificates without TLS", []string{"--client-ca-file=c"}, "--client-ca-file needs --tls-cert-file"},
 		{"names without a CA", []string{"--allowed-client-names=d"}, "--allowed-client-names needs --client-ca-file"},
+		{"reading as who asks", []string{"--certificate-secret=convoy-system/convoy-ca", "--impersonate-user-on-target"}, ""},
+		{"reading as who asks, whom nobody knows", []string{"--impersonate-user-on-target"}, "--impersonate-user-on-target needs --client-ca-file"},
 		{"its own certificates", []string{"--certificate-secret=convoy-system/convoy-ca", "--allowed-client-names=d"}, ""},
 		{"a Secret without a namespace", []string{"--certificate-secret=convoy-ca"}, "convoy-system/convoy-ca"},
 		{"its own certificates and a file", []string{"--certificate-secret=a/b", "--tls-cert-file=a", "--tls-private-key-file=b"}, "--certificate-secret and --tls-cert-file exclude"},

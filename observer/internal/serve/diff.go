@@ -3,9 +3,11 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,20 +26,16 @@ const (
 
 // diff tells how the two sides differ; by default live from desired.
 func (s *Server) diff(ctx context.Context, release *corev1alpha1.Release, q query) (reply, error) {
-	from, to := q["from"], q["to"]
-	if from == "" {
-		from = sideLive
-	}
-	if to == "" {
-		to = sideDesired
-	}
+	from, to := cmp.Or(q["from"], sideLive), cmp.Or(q["to"], sideDesired)
 	var objects []corev1alpha1.ObjectDiff
 	var err error
 	switch {
-	case to == sideLive:
-		return nil, apierrors.NewBadRequest(`to=live is not supported: give live as "from", its default`)
+	case from == sideLive && to == sideLive:
+		return nil, apierrors.NewBadRequest("live does not differ from live: give desired, the digest of a render or a history id on one side")
 	case from == sideLive:
-		objects, err = s.diffLive(ctx, release, to)
+		objects, err = s.diffLive(ctx, release, to, false)
+	case to == sideLive:
+		objects, err = s.diffLive(ctx, release, from, true)
 	default:
 		objects, err = s.diffRenders(ctx, release, from, to)
 	}
@@ -51,8 +49,9 @@ func (s *Server) diff(ctx context.Context, release *corev1alpha1.Release, q quer
 	return diff, nil
 }
 
-// diffLive compares the live objects with what applying the side would make of them.
-func (s *Server) diffLive(ctx context.Context, release *corev1alpha1.Release, side string) ([]corev1alpha1.ObjectDiff, error) {
+// diffLive compares the live objects with what applying the side would make of them; reverse:
+// with the live ones on the right.
+func (s *Server) diffLive(ctx context.Context, release *corev1alpha1.Release, side string, reverse bool) ([]corev1alpha1.ObjectDiff, error) {
 	target, err := s.Host.Connect(ctx, release)
 	if err != nil {
 		return nil, err
@@ -62,47 +61,91 @@ func (s *Server) diffLive(ctx context.Context, release *corev1alpha1.Release, si
 		return nil, err
 	}
 	objects := planned(want)
-	outcomes, err := s.compareAll(ctx, release, target, objects, want)
+	result := make([]corev1alpha1.ObjectDiff, len(objects))
+	look, err := s.look(ctx, release, target, want)
 	if err != nil {
 		return nil, err
 	}
-	var result []corev1alpha1.ObjectDiff
-	for i, outcome := range outcomes {
+	if err := look.each(ctx, objects, func(i int, outcome compare.Outcome) (int, error) {
 		if outcome.Action == corev1alpha1.ActionUnchanged {
-			continue
+			return 0, nil
 		}
-		one, err := diffOf(objects[i], outcome)
-		if err != nil {
-			return nil, err
-		}
-		result = append(result, one)
+		var err error
+		result[i], err = diffOf(objects[i], outcome, reverse)
+		return len(result[i].Unified) + weightOf(nil, result[i].Changes), err
+	}); err != nil {
+		return nil, err
 	}
+	result = slices.DeleteFunc(result, func(one corev1alpha1.ObjectDiff) bool { return one.Action == "" })
 	deletions, err := s.deletions(ctx, release, target, want)
 	if err != nil {
 		return nil, err
 	}
 	for _, deletion := range deletions {
 		if deletion.Action == corev1alpha1.ActionDelete {
-			result = append(result, corev1alpha1.ObjectDiff{ObjectKey: deletion.ObjectKey, Action: deletion.Action, Message: deletion.Message})
+			result = append(result, corev1alpha1.ObjectDiff{
+				ObjectKey: deletion.ObjectKey, Action: turned(deletion.Action, reverse), Message: deletion.Message,
+			})
 		}
 	}
 	return result, nil
 }
 
-func diffOf(object plannedObject, outcome compare.Outcome) (corev1alpha1.ObjectDiff, error) {
+// diffOf is how an object differs from the live one, which is on the left, or on the right.
+func diffOf(object plannedObject, outcome compare.Outcome, reverse bool) (corev1alpha1.ObjectDiff, error) {
 	one := corev1alpha1.ObjectDiff{
-		ObjectKey: object.Key(), Action: outcome.Action, Changes: outcome.Changes, Message: outcome.Message,
+		ObjectKey: object.Key(), Action: turned(outcome.Action, reverse), Changes: outcome.Changes,
+		Message: outcome.Message, Reason: outcome.Reason,
 	}
 	if outcome.Result == nil {
+		if reverse {
+			one.Changes = nil // they say what a sync would change
+		}
 		return one, nil
 	}
-	var live map[string]any
+	var left, right map[string]any
 	if outcome.Live != nil {
-		live = outcome.Live.Object
+		left = outcome.Live.Object
+	}
+	right = outcome.Result.Object
+	if reverse {
+		left, right = right, left
+		one.Changes = turnedChanges(outcome, left, right)
 	}
 	var err error
-	one.Unified, err = compare.Unified(live, outcome.Result.Object)
+	one.Unified, err = compare.Unified(left, right)
 	return one, err
+}
+
+// turned is an action seen from the other side.
+func turned(action corev1alpha1.ObjectAction, reverse bool) corev1alpha1.ObjectAction {
+	switch {
+	case reverse && action == corev1alpha1.ActionCreate:
+		return corev1alpha1.ActionDelete
+	case reverse && action == corev1alpha1.ActionDelete:
+		return corev1alpha1.ActionCreate
+	}
+	return action
+}
+
+// turnedChanges are the changes of an outcome in the other direction: the same fields, with
+// the same managers, whose values are masked for their new sides.
+func turnedChanges(outcome compare.Outcome, left, right map[string]any) []corev1alpha1.FieldChange {
+	managers := map[string]string{}
+	for _, change := range outcome.Changes {
+		managers[change.Path] = change.Manager
+	}
+	if left == nil || right == nil {
+		return nil
+	}
+	var changes []corev1alpha1.FieldChange
+	for _, change := range compare.Fields(left, right) {
+		if manager, ok := managers[change.Path]; ok {
+			change.Manager = manager
+			changes = append(changes, change)
+		}
+	}
+	return changes
 }
 
 // diffRenders compares two renders; no cluster is asked about objects.
@@ -120,7 +163,11 @@ func (s *Server) diffRenders(ctx context.Context, release *corev1alpha1.Release,
 		before[unversioned(object.Key())] = object
 	}
 	var result []corev1alpha1.ObjectDiff
+	size := 0
 	for _, object := range planned(right) {
+		if size > maxAnswer {
+			return nil, tooLong()
+		}
 		old, ok := before[unversioned(object.Key())]
 		delete(before, unversioned(object.Key()))
 		if ok && old.Digest == object.Digest {
@@ -130,6 +177,7 @@ func (s *Server) diffRenders(ctx context.Context, release *corev1alpha1.Release,
 		if err != nil {
 			return nil, err
 		}
+		size += len(one.Unified)
 		result = append(result, one)
 	}
 	for _, object := range planned(left) {

@@ -6,7 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,7 +41,16 @@ func writeError(ctx context.Context, w http.ResponseWriter, kind string, err err
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Status not encoded")
 	}
-	write(ctx, w, int(status.Code), body)
+	if details := status.Details; details != nil && details.RetryAfterSeconds > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(details.RetryAfterSeconds)))
+	}
+	write(ctx, w, int(status.Code), "application/json", body)
+}
+
+// tooLong refuses to give an answer that convoy-apiserver would not pass on.
+func tooLong() error {
+	return &apierrors.StatusError{ErrStatus: *failure(http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge,
+		fmt.Sprintf("the answer has more than %d bytes, and is not given", maxAnswer))}
 }
 
 func statusOf(ctx context.Context, err error) *metav1.Status {

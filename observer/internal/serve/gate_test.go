@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,20 +21,21 @@ import (
 	"kumodo.io/convoy/observer/internal/desired"
 )
 
-func named(name string) types.NamespacedName {
-	return types.NamespacedName{Namespace: "ns", Name: name}
+// about is a question about a Cluster, of nobody in particular.
+func about(cluster string) asker {
+	return asker{cluster: types.NamespacedName{Namespace: "ns", Name: cluster}}
 }
 
 func TestGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
-		gate := newGate(4)
+		gate := newGate(4, 1<<20)
 		var mu sync.Mutex
 		inside, entered := map[string]int{}, 0
 		var leaves []func()
 		enter := func(cluster string) {
 			go func() {
-				leave, err := gate.enter(t.Context(), named(cluster))
+				leave, err := gate.enter(t.Context(), about(cluster))
 				mu.Lock()
 				defer mu.Unlock()
 				g.Expect(err).NotTo(HaveOccurred())
@@ -68,7 +71,7 @@ func TestGate(t *testing.T) {
 			g.Expect(inside["slow"]).To(BeNumerically("<=", 2))
 		}
 		g.Expect(entered).To(Equal(20), "all come to their turn")
-		g.Expect(gate.clusters).To(BeEmpty(), "nothing is kept of Clusters that nobody asks about")
+		g.Expect(gate.lanes).To(BeEmpty(), "nothing is kept of Clusters that nobody asks about")
 	})
 }
 
@@ -84,29 +87,29 @@ func TestWaitingEndsWithTheRequest(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := NewWithT(t)
-				gate := newGate(4)
+				gate := newGate(4, 1<<20)
 				var leaves []func()
 				for _, cluster := range test.taken {
-					leave, err := gate.enter(t.Context(), named(cluster))
+					leave, err := gate.enter(t.Context(), about(cluster))
 					g.Expect(err).NotTo(HaveOccurred())
 					leaves = append(leaves, leave)
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				start := time.Now()
-				_, err := gate.enter(ctx, named("edge"))
+				_, err := gate.enter(ctx, about("edge"))
 				g.Expect(time.Since(start)).To(Equal(time.Minute), "in the time of the bubble")
 				g.Expect(err).To(MatchError(errBusy))
 				g.Expect(err).To(MatchError(ContainSubstring(test.want)))
 				leaves[0]()
 				ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				leave, err := gate.enter(ctx, named("edge"))
+				leave, err := gate.enter(ctx, about("edge"))
 				g.Expect(err).NotTo(HaveOccurred(), "who gave up takes no place")
 				for _, leave := range append(leaves[1:], leave) {
 					leave()
 				}
-				g.Expect(gate.clusters).To(BeEmpty())
+				g.Expect(gate.lanes).To(BeEmpty())
 			})
 		})
 	}
@@ -144,9 +147,12 @@ func (w *world) askTooMuch(path string, limit int) {
 	defer proceed()
 	handler := w.server.Handler()
 	answers := make(chan *httptest.ResponseRecorder, 2*concurrentReports)
+	var asked atomic.Int32
 	ask := func(ctx context.Context) {
 		recorder := httptest.NewRecorder()
-		handler.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, nil).WithContext(ctx))
+		// Each of another Release of the Cluster: equal questions are answered together.
+		another := strings.Replace(path, "/app", "/"+w.another(int(asked.Add(1))), 1)
+		handler.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, another, nil).WithContext(ctx))
 		answers <- recorder
 	}
 	if limit == 0 {
@@ -163,13 +169,15 @@ func (w *world) askTooMuch(path string, limit int) {
 	w.Expect(w.arrived.Load()).To(BeEquivalentTo(limit))
 
 	cancelled, cancel := context.WithCancel(context.Background())
+	limited, end := context.WithTimeout(context.Background(), time.Second)
+	defer end()
 	for _, end := range []struct {
 		ctx  context.Context
 		when func()
 		code int
 	}{
 		{cancelled, cancel, http.StatusServiceUnavailable},
-		{context.Background(), func() { time.Sleep(answerTimeout) }, http.StatusGatewayTimeout},
+		{limited, func() { time.Sleep(time.Second) }, http.StatusGatewayTimeout},
 	} {
 		go ask(end.ctx)
 		synctest.Wait()

@@ -30,11 +30,16 @@ func (s *Server) history(ctx context.Context, release *corev1alpha1.Release, q q
 		return nil, err
 	}
 	history.Entries = []corev1alpha1.HistoryEntry{*entry}
+	size := 0
 	for _, object := range planned(past) {
+		if size > maxAnswer {
+			return nil, tooLong()
+		}
 		raw, err := json.Marshal(compare.MaskObject(object.Object.Object.Object))
 		if err != nil {
 			return nil, err
 		}
+		size += len(raw)
 		history.Objects = append(history.Objects, runtime.RawExtension{Raw: raw})
 	}
 	return history, nil

@@ -5,14 +5,14 @@ package serve
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"slices"
+	"fmt"
+	"sync/atomic"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/clusterconn"
@@ -22,8 +22,15 @@ import (
 	"kumodo.io/convoy/render"
 )
 
-// preview tells what a sync would do now.
+// preview tells what a sync would do now, or a forced one.
 func (s *Server) preview(ctx context.Context, release *corev1alpha1.Release, q query) (reply, error) {
+	force, err := q.flag("force")
+	if err != nil {
+		return nil, err
+	}
+	if force {
+		release.Spec.Sync.Replace = corev1alpha1.ReplaceOnImmutable
+	}
 	target, err := s.Host.Connect(ctx, release)
 	if err != nil {
 		return nil, err
@@ -32,25 +39,28 @@ func (s *Server) preview(ctx context.Context, release *corev1alpha1.Release, q q
 	if err != nil {
 		return nil, err
 	}
-	preview := &corev1alpha1.ReleasePreview{Revision: want.Revision, Render: want.Digest, Objects: []corev1alpha1.ObjectPreview{}}
+	preview := &corev1alpha1.ReleasePreview{Revision: want.Revision, Render: want.Digest}
 	objects := planned(want)
-	outcomes, err := s.compareAll(ctx, release, target, objects, want)
+	preview.Objects = make([]corev1alpha1.ObjectPreview, len(objects))
+	look, err := s.look(ctx, release, target, want)
 	if err != nil {
 		return nil, err
 	}
-	for i, object := range objects {
-		one, err := previewOf(object, outcomes[i])
-		if err != nil {
-			return nil, err
-		}
-		preview.Objects = append(preview.Objects, one)
+	look.force = force
+	if err := look.each(ctx, objects, func(i int, outcome compare.Outcome) (int, error) {
+		var err error
+		preview.Objects[i], err = previewOf(objects[i], outcome)
+		return weightOf(preview.Objects[i].Object, outcome.Changes), err
+	}); err != nil {
+		return nil, err
 	}
 	deletions, err := s.deletions(ctx, release, target, want)
 	if err != nil {
 		return nil, err
 	}
 	preview.Objects = append(preview.Objects, deletions...)
-	return preview, nil
+	preview.Plan, err = planOf(preview)
+	return preview, err
 }
 
 func (s *Server) wanted(ctx context.Context, release *corev1alpha1.Release, target *observer.Target, revision string) (*desired.Desired, error) {
@@ -58,6 +68,27 @@ func (s *Server) wanted(ctx context.Context, release *corev1alpha1.Release, targ
 		return s.Desired.At(ctx, release, target, revision)
 	}
 	return s.Desired.Current(ctx, release, target)
+}
+
+// planOf is the digest of what a sync would do: equal when the same objects would be changed
+// in the same fields. It tells nothing of a Secret's values.
+func planOf(preview *corev1alpha1.ReleasePreview) (string, error) {
+	type step struct {
+		corev1alpha1.ObjectKey
+		Action  corev1alpha1.ObjectAction
+		Stage   int32
+		Hook    string
+		Changes []corev1alpha1.FieldChange
+	}
+	steps := make([]step, len(preview.Objects))
+	for i, object := range preview.Objects {
+		steps[i] = step{object.ObjectKey, object.Action, object.Stage, object.Hook, object.Changes}
+	}
+	data, err := json.Marshal(map[string]any{"render": preview.Render, "steps": steps})
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(data)), nil
 }
 
 // plannedObject is an object of a render, with the hook that it belongs to, if any.
@@ -84,37 +115,78 @@ func planned(want *desired.Desired) []plannedObject {
 	return result
 }
 
-// compareAll compares every planned object with the target. The error is that of a target
-// that does not answer, or does not accept the credentials, which no object is to blame for.
-func (s *Server) compareAll(ctx context.Context, release *corev1alpha1.Release, target *observer.Target,
-	objects []plannedObject, want *desired.Desired,
-) ([]compare.Outcome, error) {
-	comparer := &compare.Comparer{
-		Target: target, Installation: s.Host.Installation, Release: release, Defines: defines(want), Creates: creates(release, want),
-	}
-	outcomes := make([]compare.Outcome, len(objects))
-	compare.Parallel(len(objects), func(i int) {
-		if objects[i].hook != "" {
-			outcomes[i] = hookOutcome(release, want)
-			return
-		}
-		outcomes[i] = comparer.Compare(ctx, objects[i].Object)
-	})
-	for _, outcome := range outcomes {
-		if errors.Is(outcome.Err, clusterconn.ErrUnreachable) || errors.Is(outcome.Err, clusterconn.ErrUnauthenticated) {
-			return nil, target.Blame(outcome.Err)
-		}
-	}
-	return outcomes, nil
+// look is how the objects of a render relate to the target.
+type look struct {
+	release  *corev1alpha1.Release
+	target   *observer.Target
+	want     *desired.Desired
+	comparer *compare.Comparer
+	// force: hooks run afresh.
+	force bool
 }
 
-// hookOutcome tells whether hooks run: not with a sync that brings nothing new.
-func hookOutcome(release *corev1alpha1.Release, want *desired.Desired) compare.Outcome {
+func (s *Server) look(ctx context.Context, release *corev1alpha1.Release, target *observer.Target, want *desired.Desired) (*look, error) {
+	comparer, err := s.comparer(ctx, release, target)
+	if err != nil {
+		return nil, err
+	}
+	comparer.Defines, comparer.Creates, comparer.Adopts = defines(want), creates(release, want), true
+	comparer.GivenUp = s.givenUp(release)
+	return &look{release: release, target: target, want: want, comparer: comparer}, nil
+}
+
+// each compares every planned object with the target and hands the outcome on, of which
+// nothing is kept; take tells how many bytes of the answer came of it. The error is that of a
+// target that does not answer, or does not accept the credentials, which no object is to blame
+// for, or of an answer that gets too long.
+func (l *look) each(ctx context.Context, objects []plannedObject, take func(i int, outcome compare.Outcome) (int, error)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var size atomic.Int64
+	compare.Parallel(len(objects), func(i int) {
+		if ctx.Err() != nil {
+			return
+		}
+		outcome := compare.Outcome{}
+		if objects[i].hook != "" {
+			outcome = l.hook()
+		} else {
+			outcome = l.comparer.Compare(ctx, objects[i].Object)
+		}
+		if errors.Is(outcome.Err, clusterconn.ErrUnreachable) || errors.Is(outcome.Err, clusterconn.ErrUnauthenticated) {
+			cancel(l.target.Blame(outcome.Err))
+			return
+		}
+		n, err := take(i, outcome)
+		if err == nil && size.Add(int64(n)) > maxAnswer {
+			err = tooLong()
+		}
+		if err != nil {
+			cancel(err)
+		}
+	})
+	return context.Cause(ctx)
+}
+
+// hook tells whether hooks run: not with a sync that brings nothing new.
+func (l *look) hook() compare.Outcome {
 	message := "runs with the sync"
-	if applied := release.Status.Applied; applied != nil && applied.Render == want.Digest {
+	if applied := l.release.Status.Applied; applied != nil && applied.Render == l.want.Digest && !l.force {
 		message = "does not run: this render is applied; a forced sync would run it"
 	}
 	return compare.Outcome{Action: corev1alpha1.ActionUnchanged, Message: message}
+}
+
+// weightOf is about how many bytes an object and its changes take in an answer.
+func weightOf(object *runtime.RawExtension, changes []corev1alpha1.FieldChange) int {
+	n := 0
+	if object != nil {
+		n = len(object.Raw)
+	}
+	for _, change := range changes {
+		n += len(change.Path) + len(change.From) + len(change.To)
+	}
+	return n
 }
 
 // defines tells which kinds the render's own CustomResourceDefinitions define.
@@ -155,76 +227,8 @@ func previewOf(object plannedObject, outcome compare.Outcome) (corev1alpha1.Obje
 	return corev1alpha1.ObjectPreview{
 		ObjectKey: object.Key(), Action: outcome.Action, Stage: object.Stage, Hook: object.hook,
 		Simulated: outcome.Simulated, Object: &runtime.RawExtension{Raw: raw},
-		Changes: outcome.Changes, Message: outcome.Message,
+		Changes: outcome.Changes, Message: outcome.Message, Reason: outcome.Reason,
 	}, nil
-}
-
-// deletions are the objects of the inventory that left the render, last stage first.
-func (s *Server) deletions(ctx context.Context, release *corev1alpha1.Release, target *observer.Target, want *desired.Desired) ([]corev1alpha1.ObjectPreview, error) {
-	inventory, err := s.Host.Inventory(types.NamespacedName{Namespace: release.Namespace, Name: release.Name})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	wanted := map[corev1alpha1.ObjectKey]bool{}
-	for _, object := range want.Objects {
-		wanted[unversioned(object.Key())] = true
-	}
-	for _, hook := range slices.Concat(want.Hooks, want.OtherHooks) {
-		wanted[unversioned(hook.Object.Key())] = true
-	}
-	comparer := &compare.Comparer{Target: target, Installation: s.Host.Installation, Release: release}
-	var result []corev1alpha1.ObjectPreview
-	for _, entry := range slices.Backward(inventory.Entries()) {
-		if wanted[unversioned(entry.ObjectKey)] || entry.Hook != "" {
-			continue
-		}
-		one := deletion(release, want, entry)
-		if one.Action == corev1alpha1.ActionDelete && definition(entry) && !release.Spec.Sync.PruneCRDs {
-			if one, err = withConsent(ctx, comparer, one, entry); err != nil {
-				return nil, target.Blame(err)
-			}
-		}
-		result = append(result, one)
-	}
-	slices.SortStableFunc(result, func(a, b corev1alpha1.ObjectPreview) int { return cmp.Compare(b.Stage, a.Stage) })
-	return result, nil
-}
-
-// deletion tells what becomes of an object that left the render.
-func deletion(release *corev1alpha1.Release, want *desired.Desired, entry corev1alpha1.InventoryEntry) corev1alpha1.ObjectPreview {
-	one := corev1alpha1.ObjectPreview{ObjectKey: entry.ObjectKey, Action: corev1alpha1.ActionUnchanged, Stage: entry.Stage}
-	switch {
-	case release.Spec.Sync.Prune != nil && !*release.Spec.Sync.Prune:
-		one.Message = "left the render; kept, because spec.sync.prune is false"
-	case entry.Keep:
-		one.Message = "left the render; kept, because an annotation says so"
-	case len(want.Objects) == 0 && !release.Spec.Sync.AllowEmpty:
-		one.Message = "kept: the render is empty and spec.sync.allowEmpty is false"
-	default:
-		one.Action, one.Message = corev1alpha1.ActionDelete, "left the render"
-	}
-	return one
-}
-
-func definition(entry corev1alpha1.InventoryEntry) bool {
-	return entry.Group == "apiextensions.k8s.io" && entry.Kind == "CustomResourceDefinition"
-}
-
-// withConsent keeps a definition that left the render, unless the live one says that it may go.
-func withConsent(ctx context.Context, comparer *compare.Comparer, one corev1alpha1.ObjectPreview, entry corev1alpha1.InventoryEntry) (corev1alpha1.ObjectPreview, error) {
-	live, _, err := comparer.Live(ctx, corev1alpha1.ObjectUID{ObjectKey: entry.ObjectKey, UID: entry.UID})
-	if err != nil {
-		return one, err
-	}
-	if live != nil && live.GetAnnotations()[corev1alpha1.AnnotationPrune] != corev1alpha1.PruneEnabled {
-		one.Action = corev1alpha1.ActionUnchanged
-		one.Message = "left the render; kept, because deleting a CustomResourceDefinition deletes all its objects; spec.sync.pruneCRDs or its annotation " +
-			corev1alpha1.AnnotationPrune + ": " + corev1alpha1.PruneEnabled + " allows it"
-	}
-	return one, nil
 }
 
 // unversioned is what makes an object the same one: its version is no part of it.

@@ -40,15 +40,18 @@ type world struct {
 	server  *Server
 	release *corev1alpha1.Release
 
-	inventories, clusters cache.Indexer
+	inventories, clusters, releases cache.Indexer
 
 	current  *desired.Desired
 	byDigest map[string]*desired.Desired
+	newest   map[string]*desired.Desired // of other Releases
 	err      error
-	health   *corev1alpha1.ReleaseHealth
-	values   *desired.Values
-	revision string // that was asked for
-	wait     bool   // until the request ends
+
+	newestErr error
+	health    *corev1alpha1.ReleaseHealth
+	values    *desired.Values
+	revision  string // that was asked for
+	wait      bool   // until the request ends
 
 	mu      sync.Mutex
 	arrived atomic.Int32  // answers that were begun
@@ -60,25 +63,44 @@ func newWorld(t *testing.T) *world {
 	indexer := func() cache.Indexer {
 		return cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	}
-	releases := indexer()
-	w.inventories, w.clusters = indexer(), indexer()
+	w.releases, w.inventories, w.clusters = indexer(), indexer(), indexer()
 	w.release = &corev1alpha1.Release{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "app"},
 		Spec:       corev1alpha1.ReleaseSpec{ClusterRef: corev1alpha1.LocalReference{Name: "edge"}, CreateNamespace: true},
 	}
-	w.Expect(releases.Add(w.release)).To(Succeed())
+	w.Expect(w.releases.Add(w.release)).To(Succeed())
 	w.Expect(w.clusters.Add(&corev1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "edge"}, Spec: corev1alpha1.ClusterSpec{Mode: corev1alpha1.ClusterModeInCluster},
 	})).To(Succeed())
 	w.server = &Server{
 		Host: observer.Host{
-			Releases: corelisters.NewReleaseLister(releases), Inventories: corelisters.NewReleaseInventoryLister(w.inventories),
+			Releases: corelisters.NewReleaseLister(w.releases), Inventories: corelisters.NewReleaseInventoryLister(w.inventories),
 			Clusters: corelisters.NewClusterLister(w.clusters), Installation: "inst",
 			Connector: clusterconn.New(clusterconn.Options{InCluster: w.cluster.Config(), ReadOnly: true}),
 		},
 		Desired: w, Health: w, Values: w,
 	}
 	return w
+}
+
+// has gives a Release an inventory with ConfigMaps.
+func (w *world) has(release string, names ...string) {
+	w.t.Helper()
+	inventory := &corev1alpha1.ReleaseInventory{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: release}}
+	for _, name := range names {
+		inventory.Spec.Entries = append(inventory.Spec.Entries, corev1alpha1.InventoryEntry{
+			ObjectKey: corev1alpha1.ObjectKey{Version: "v1", Kind: "ConfigMap", Namespace: "ns", Name: name},
+		})
+	}
+	w.Expect(w.inventories.Add(inventory)).To(Succeed())
+}
+
+// another is a Release like ns/app, of a name of its own.
+func (w *world) another(i int) string {
+	release := w.release.DeepCopy()
+	release.Name = fmt.Sprintf("app-%d", i)
+	w.Expect(w.releases.Add(release)).To(Succeed())
+	return release.Name
 }
 
 func (w *world) work() {
@@ -97,10 +119,13 @@ func (w *world) Current(ctx context.Context, _ *corev1alpha1.Release, _ render.C
 	return w.current, w.err
 }
 
-func (w *world) At(_ context.Context, _ *corev1alpha1.Release, _ render.Cluster, revision string) (*desired.Desired, error) {
+func (w *world) At(_ context.Context, release *corev1alpha1.Release, _ render.Cluster, revision string) (*desired.Desired, error) {
 	w.work()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if newest, ok := w.newest[release.Name]; ok && revision == "" {
+		return newest, w.newestErr
+	}
 	w.revision = revision
 	return w.current, w.err
 }
@@ -196,7 +221,11 @@ func TestBadRequests(t *testing.T) {
 		{"/preview/ns/app?revision=a&revision=b", 400, "more than once"},
 		{"/preview/ns/app?revision=%zz", 400, "not well formed"},
 		{"/diff/ns/app?from=nonsense", 400, "neither live, desired"},
-		{"/diff/ns/app?to=live", 400, "to=live"},
+		{"/diff/ns/app?to=live", 400, "live does not differ from live"},
+		{"/preview/ns/app?force=perhaps", 400, `"force" is neither true nor false`},
+		{"/health/ns/app?tree=2", 400, `"tree"`},
+		{"/preview/ns/app?output=xml", 400, "output=xml"},
+		{"/preview/ns/app?output=patch", 400, "output=patch"},
 		{"/diff/ns/app?from=sha256:1&to=desired", 404, "sha256:1"},
 		{"/history/ns/app?id=7", 404, "7"},
 		{"/history/ns/app?id=x", 400, "history id"},
@@ -307,6 +336,9 @@ func TestPreview(t *testing.T) {
 	w := newWorld(t)
 	w.put(changed)
 	w.put(other)
+	for _, name := range []string{"early", "left", "kept"} {
+		w.put(strings.Replace(other, "other", name, 1))
+	}
 	w.cluster.Serve(testcluster.Resource{Group: "apiextensions.k8s.io", Version: "v1", Plural: "customresourcedefinitions", Kind: "CustomResourceDefinition", ClusterScoped: true})
 	w.current = rendered("d", crd, configMap, other, widget)
 	w.current.Hooks = []render.Hook{
@@ -375,12 +407,8 @@ func TestPruningThatDoesNotHappen(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t)
 			w.current = rendered("d", configMap)
-			w.Expect(w.inventories.Add(&corev1alpha1.ReleaseInventory{
-				ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "app"},
-				Spec: corev1alpha1.ReleaseInventorySpec{Entries: []corev1alpha1.InventoryEntry{
-					{ObjectKey: corev1alpha1.ObjectKey{Version: "v1", Kind: "ConfigMap", Namespace: "ns", Name: "left"}},
-				}},
-			})).To(Succeed())
+			w.has("app", "left")
+			w.put(strings.Replace(other, "other", "left", 1))
 			test.do(w)
 			objects := answer[corev1alpha1.ReleasePreview](w, "/preview/ns/app").Objects
 			w.Expect(objects[len(objects)-1].Name).To(Equal("left"))
@@ -401,13 +429,13 @@ func TestDefinitionsGoWithConsentOnly(t *testing.T) {
 		{"nobody consents", crd, false, corev1alpha1.ActionUnchanged},
 		{"the Release does", crd, true, corev1alpha1.ActionDelete},
 		{"the definition does", enabled, false, corev1alpha1.ActionDelete},
-		{"it is gone", "", false, corev1alpha1.ActionDelete},
+		{"it is gone", "", false, corev1alpha1.ActionUnchanged},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t)
 			w.cluster.Serve(testcluster.Resource{Group: "apiextensions.k8s.io", Version: "v1", Plural: "customresourcedefinitions", Kind: "CustomResourceDefinition", ClusterScoped: true})
 			if test.live != "" {
-				w.cluster.Put(test.live)
+				w.put(test.live)
 			}
 			w.current = rendered("d", configMap)
 			w.release.Spec.Sync.PruneCRDs = test.pruneCRDs

@@ -8,29 +8,37 @@ package serve
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/health"
 	"kumodo.io/convoy/observer/internal/desired"
 	"kumodo.io/convoy/observer/internal/observer"
 	"kumodo.io/convoy/render"
 )
 
-// answerTimeout is how long an answer may take; it is below the minute at which the API
-// server in front gives up, so that people get the cause.
-const answerTimeout = 45 * time.Second
+const (
+	// answerTimeout is how long an answer may take; it is below the minute at which the API
+	// server in front gives up, so that people get the cause.
+	answerTimeout = 45 * time.Second
+	// readTimeout is how long a client may take to read its answer.
+	readTimeout = 30 * time.Second
+	// maxAnswer is how many bytes an answer has at most: what convoy-apiserver passes on.
+	maxAnswer = 64 << 20
+)
 
 // Reporter judges the live objects of a Release.
 type Reporter interface {
@@ -50,30 +58,51 @@ type Explainer interface {
 	Values(ctx context.Context, release *corev1alpha1.Release, target render.Cluster, revision string) (*desired.Values, error)
 }
 
+// Rules finds the rules of health that hold for a Release; an *observer.Rules does.
+type Rules interface {
+	For(release *corev1alpha1.Release) (assessor *health.Assessor, version string)
+}
+
 // Server answers the five requests.
 type Server struct {
 	Host    observer.Host
 	Desired Renders
 	Health  Reporter
 	Values  Explainer
+	// Rules judge what objects of a Release own; nil: only what is built in does.
+	Rules Rules
+	// AsCaller has objects of targets read as whoever asks, in place of the Release's identity,
+	// where convoy-apiserver says who that is: then nobody is shown what he may not read.
+	AsCaller bool
+
+	questions questions
 }
 
-// Handler returns the handler of all paths. What it works on at a time is bounded, whoever
-// asks; see gate.
+// Handler returns the handler of all paths. What it works on and keeps is bounded, whoever
+// asks; see gate, questions, rates and requests.
 func (s *Server) Handler() http.Handler {
-	renders, reports := newGate(concurrentRenders), newGate(concurrentReports)
-	always := func(g *gate) func(query) *gate { return func(query) *gate { return g } }
+	renders, reports := newGate(concurrentRenders, unreadRenders), newGate(concurrentReports, unreadReports)
+	always := func(query) bool { return true }
+	h := &handler{Server: s, rates: newRates()}
 	mux := http.NewServeMux()
-	mux.Handle("GET /preview/{namespace}/{name}", s.handle(endpoint{"ReleasePreview", []string{"revision"}, always(renders), s.preview}))
-	mux.Handle("GET /diff/{namespace}/{name}", s.handle(endpoint{"ReleaseDiff", []string{"from", "to"}, always(renders), s.diff}))
-	mux.Handle("GET /health/{namespace}/{name}", s.handle(endpoint{"ReleaseHealth", nil, always(reports), s.health}))
-	mux.Handle("GET /history/{namespace}/{name}", s.handle(endpoint{"ReleaseHistory", []string{"id"}, func(q query) *gate {
-		if q["id"] == "" {
-			return nil
+	for path, e := range map[string]endpoint{
+		"preview": {"ReleasePreview", []string{"revision", "force"}, renders, always, s.preview},
+		"diff":    {"ReleaseDiff", []string{"from", "to"}, renders, always, s.diff},
+		"health":  {"ReleaseHealth", []string{"tree"}, reports, always, s.health},
+		"values":  {"ReleaseValues", []string{"revision"}, renders, always, s.values},
+	} {
+		mux.Handle("GET /"+path+"/{namespace}/{name}", h.handle(e))
+	}
+	past := func(q query) bool { return q["id"] != "" }
+	whole := h.handle(endpoint{"ReleaseHistory", []string{"id"}, renders, always, s.history})
+	listed := h.handle(endpoint{"ReleaseHistory", []string{"id"}, reports, past, s.history})
+	mux.HandleFunc("GET /history/{namespace}/{name}", func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Query().Get("id") != "" {
+			whole.ServeHTTP(w, req)
+			return
 		}
-		return renders
-	}, s.history}))
-	mux.Handle("GET /values/{namespace}/{name}", s.handle(endpoint{"ReleaseValues", []string{"revision"}, always(renders), s.values}))
+		listed.ServeHTTP(w, req)
+	})
 	return mux
 }
 
@@ -81,10 +110,12 @@ func (s *Server) Handler() http.Handler {
 type endpoint struct {
 	// kind of the answers.
 	kind string
-	// parameters of the query string.
+	// parameters of the query string, besides output.
 	parameters []string
-	// gate that the answer to a query has to pass; nil: none.
-	gate func(q query) *gate
+	// gate of the answers.
+	gate *gate
+	// waits tells whether the answer to a query has to wait for a place in it.
+	waits func(q query) bool
 	// answer gives the answer.
 	answer func(ctx context.Context, release *corev1alpha1.Release, q query) (reply, error)
 }
@@ -92,49 +123,119 @@ type endpoint struct {
 // query is the query string of a request, every name known and given once.
 type query map[string]string
 
+// flag reads a parameter that is true or false.
+func (q query) flag(name string) (bool, error) {
+	text, ok := q[name]
+	if !ok {
+		return false, nil
+	}
+	value, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, apierrors.NewBadRequest(fmt.Sprintf("query parameter %q is neither true nor false", name))
+	}
+	return value, nil
+}
+
 // reply is a typed object with the metadata of the Release.
 type reply interface {
 	runtime.Object
 	metav1.Object
 }
 
-func (s *Server) handle(e endpoint) http.Handler {
+// handler is a Server with what it counts.
+type handler struct {
+	*Server
+	rates    *rates
+	requests requests
+}
+
+func (h *handler) handle(e endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		ctx, cancel := context.WithTimeout(req.Context(), answerTimeout)
 		defer cancel()
-		body, err := s.ask(ctx, req, e)
+		caller := callerOf(req)
+		gone, err := h.requests.enter(nameOf(caller))
 		if err != nil {
 			writeError(ctx, w, e.kind, err)
 			return
 		}
-		write(ctx, w, http.StatusOK, body)
+		defer gone()
+		body, format, leave, err := h.ask(ctx, req, e, caller)
+		if err != nil {
+			writeError(ctx, w, e.kind, err)
+			return
+		}
+		defer leave()
+		write(ctx, w, http.StatusOK, format.contentType(), body)
 	})
 }
 
-// ask gives the JSON of an answer. Nothing else of it is held afterwards, however long the
-// client takes to read.
-func (s *Server) ask(ctx context.Context, req *http.Request, e endpoint) ([]byte, error) {
-	q, err := parseQuery(req.URL.RawQuery, e.parameters)
+// ask gives an answer as it is written. Nothing else of it is held afterwards, however long
+// the client takes to read.
+func (h *handler) ask(ctx context.Context, req *http.Request, e endpoint, caller rest.ImpersonationConfig) ([]byte, format, func(), error) {
+	q, err := parseQuery(req.URL.RawQuery, append([]string{"output"}, e.parameters...))
 	if err != nil {
-		return nil, err
+		return nil, "", nil, err
 	}
-	release, err := s.Host.Releases.Releases(req.PathValue("namespace")).Get(req.PathValue("name"))
+	format, err := formatOf(req.Header.Values("Accept"), q["output"], e.kind)
 	if err != nil {
-		return nil, err
+		return nil, "", nil, err
 	}
-	leave, err := e.gate(q).enter(ctx, types.NamespacedName{Namespace: release.Namespace, Name: release.Spec.ClusterRef.Name})
+	delete(q, "output")
+	name := types.NamespacedName{Namespace: req.PathValue("namespace"), Name: req.PathValue("name")}
+	// What does not exist costs nothing more.
+	if _, err := h.Host.Releases.Releases(name.Namespace).Get(name.Name); err != nil {
+		return nil, "", nil, err
+	}
+	asked := question{kind: e.kind, release: name, query: q.encode(), format: format}
+	user := nameOf(caller)
+	if h.AsCaller {
+		if user == "" {
+			return nil, "", nil, apierrors.NewUnauthorized("objects of targets are read as who asks, and nothing says who does: convoy-apiserver tells it over mutual TLS")
+		}
+		asked.reader = user
+		ctx = asCaller(ctx, caller)
+	}
+	body, leave, err := h.questions.ask(ctx, asked, func() error { return h.rates.admit(user) },
+		func(ctx context.Context, begin func()) ([]byte, func(), error) {
+			return h.make(ctx, e, name, user, q, format, begin)
+		})
+	return body, format, leave, err
+}
+
+// make makes an answer when it is its turn.
+func (h *handler) make(ctx context.Context, e endpoint, name types.NamespacedName, user string, q query, format format, begin func()) ([]byte, func(), error) {
+	release, err := h.Host.Releases.Releases(name.Namespace).Get(name.Name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	defer leave()
+	if e.waits(q) {
+		leave, err := e.gate.enter(ctx, asker{user: user, cluster: types.NamespacedName{Namespace: name.Namespace, Name: release.Spec.ClusterRef.Name}})
+		if err != nil {
+			return nil, nil, err
+		}
+		defer leave()
+	}
+	begin()
+	if release, err = h.Host.Releases.Releases(name.Namespace).Get(name.Name); err != nil {
+		return nil, nil, err
+	}
 	object, err := e.answer(ctx, release.DeepCopy(), q)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	object.GetObjectKind().SetGroupVersionKind(corev1alpha1.SchemeGroupVersion.WithKind(e.kind))
 	object.SetNamespace(release.Namespace)
 	object.SetName(release.Name)
-	return json.Marshal(object)
+	body, err := format.encode(object)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(body) > maxAnswer {
+		return nil, nil, tooLong()
+	}
+	drop, err := e.gate.hold(ctx, user, len(body))
+	return body, drop, err
 }
 
 // parseQuery reads a query string; what is unknown, twice there or not well formed is a bad
@@ -157,9 +258,21 @@ func parseQuery(raw string, allowed []string) (query, error) {
 	return q, nil
 }
 
-func write(ctx context.Context, w http.ResponseWriter, code int, body []byte) {
-	w.Header().Set("Content-Type", "application/json")
+// encode gives equal texts for equal queries only.
+func (q query) encode() string {
+	values := url.Values{}
+	for name, value := range q {
+		values.Set(name, value)
+	}
+	return values.Encode()
+}
+
+func write(ctx context.Context, w http.ResponseWriter, code int, contentType string, body []byte) {
+	// A client that does not read ends here; one that does not support it is a test's.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(readTimeout))
+	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(code)
 	if _, err := w.Write(body); err != nil {
 		klog.FromContext(ctx).V(2).Info("Answer not written", "err", err)

@@ -4731,6 +4731,13 @@ func schema_convoy_api_core_v1alpha1_ObjectDiff(ref common.ReferenceCallback) co
 							Format:      "",
 						},
 					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason of an error, or of why a sync would fail with the object: Denied by admission, Forbidden, ImmutableField, ApplyConflict with other field managers, OwnershipConflict with another Release, UnknownKind, InvalidObjects.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 				},
 				Required: []string{"version", "kind", "name", "action"},
 			},
@@ -4891,12 +4898,30 @@ func schema_convoy_api_core_v1alpha1_ObjectHealthDetail(ref common.ReferenceCall
 							Format:      "",
 						},
 					},
+					"children": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "children are the objects that this one owns, when they are asked for. They do not count. Where some may not be listed, one with the name * says so.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ObjectHealthDetail{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 				},
 				Required: []string{"version", "kind", "name", "status", "rule"},
 			},
 		},
 		Dependencies: []string{
-			v1.Time{}.OpenAPIModelName()},
+			v1.Time{}.OpenAPIModelName(), v1alpha1.ObjectHealthDetail{}.OpenAPIModelName()},
 	}
 }
 
@@ -5054,6 +5079,13 @@ func schema_convoy_api_core_v1alpha1_ObjectPreview(ref common.ReferenceCallback)
 					"message": {
 						SchemaProps: spec.SchemaProps{
 							Description: "message of an error, or a remark.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason of an error, or of why a sync would fail with the object: Denied by admission, Forbidden, ImmutableField, ApplyConflict with other field managers, OwnershipConflict with another Release, UnknownKind, InvalidObjects.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -5381,7 +5413,7 @@ func schema_convoy_api_core_v1alpha1_ReleaseDiffOptions(ref common.ReferenceCall
 					},
 					"to": {
 						SchemaProps: spec.SchemaProps{
-							Description: "to is the other side: desired, a render's digest or a history id. Defaults to desired.",
+							Description: "to is the other side: live, desired, a render's digest or a history id. Defaults to desired.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -5467,7 +5499,7 @@ func schema_convoy_api_core_v1alpha1_ReleaseHealthOptions(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ReleaseHealthOptions are the query parameters of GET …/health; there are none.",
+				Description: "ReleaseHealthOptions are the query parameters of GET …/health.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -5481,6 +5513,13 @@ func schema_convoy_api_core_v1alpha1_ReleaseHealthOptions(ref common.ReferenceCa
 						SchemaProps: spec.SchemaProps{
 							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
 							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"tree": {
+						SchemaProps: spec.SchemaProps{
+							Description: "tree asks for what the objects own, too: ReplicaSets, Pods, Jobs.",
+							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
@@ -5921,6 +5960,13 @@ func schema_convoy_api_core_v1alpha1_ReleasePreview(ref common.ReferenceCallback
 							Format:      "",
 						},
 					},
+					"plan": {
+						SchemaProps: spec.SchemaProps{
+							Description: "plan is a digest of the render and of what would be done with which object, in which fields: two previews with the same plan announce the same sync.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 					"objects": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
@@ -5973,6 +6019,13 @@ func schema_convoy_api_core_v1alpha1_ReleasePreviewOptions(ref common.ReferenceC
 						SchemaProps: spec.SchemaProps{
 							Description: "revision of the source to preview; by default what a sync would take now.",
 							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"force": {
+						SchemaProps: spec.SchemaProps{
+							Description: "force previews a forced sync, which recreates objects whose immutable fields changed, and runs hooks afresh.",
+							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
