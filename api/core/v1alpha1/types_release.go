@@ -464,6 +464,22 @@ type HistoryEntry struct {
 	Outcome HistoryOutcome `json:"outcome"`
 	// at is when the outcome was reached.
 	At metav1.Time `json:"at"`
+	// reason is what made it another render than the one before.
+	// +optional
+	Reason HistoryReason `json:"reason,omitempty"`
+	// requestedBy is the user who asked for the sync that brought it, if anybody did.
+	// +optional
+	RequestedBy string `json:"requestedBy,omitempty"`
+	// startedAt is when that sync began.
+	// +optional
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// duration is how long it took from then until all objects were applied, or the attempt
+	// that came furthest failed.
+	// +optional
+	Duration *metav1.Duration `json:"duration,omitempty"`
+	// objects is how many objects the render has.
+	// +optional
+	Objects int32 `json:"objects,omitempty"`
 	// approvals are those that let it through its gates.
 	// +optional
 	// +listType=atomic
@@ -477,6 +493,24 @@ type HistoryEntry struct {
 	// +optional
 	Message string `json:"message,omitempty"`
 }
+
+// HistoryReason is why there was something new to apply.
+// +enum
+type HistoryReason string
+
+const (
+	// HistoryReasonSource: another revision of the source.
+	HistoryReasonSource HistoryReason = "Source"
+	// HistoryReasonSpec: a change of the spec.
+	HistoryReasonSpec HistoryReason = "Spec"
+	// HistoryReasonPin: spec.pin.
+	HistoryReasonPin HistoryReason = "Pin"
+	// HistoryReasonValues: other values, or something else of what a render depends on beside
+	// source and spec, as the capabilities of the target.
+	HistoryReasonValues HistoryReason = "Values"
+	// HistoryReasonRollback: spec.sync.onFailure.
+	HistoryReasonRollback HistoryReason = "Rollback"
+)
 
 // Approval is a person's consent to a render at a gate.
 type Approval struct {

@@ -38,6 +38,10 @@ const (
 	// applied again, and one whose immutable field changed is recreated. RFC3339Nano.
 	AnnotationSyncForceRequestedAt = "convoy.kumodo.io/sync-force-requested-at"
 
+	// AnnotationSyncRequestedBy on a Release names the user who asked for a sync by one of the
+	// annotations above. The API server sets it, whatever a client says.
+	AnnotationSyncRequestedBy = "convoy.kumodo.io/sync-requested-by"
+
 	// AnnotationStage on an object in a source moves it to an integer stage of its own,
 	// relative to 0, the stage of ordinary objects.
 	AnnotationStage = "convoy.kumodo.io/stage"

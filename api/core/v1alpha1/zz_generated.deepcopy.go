@@ -452,6 +452,15 @@ func (in *HelmSource) DeepCopy() *HelmSource {
 func (in *HistoryEntry) DeepCopyInto(out *HistoryEntry) {
 	*out = *in
 	in.At.DeepCopyInto(&out.At)
+	if in.StartedAt != nil {
+		in, out := &in.StartedAt, &out.StartedAt
+		*out = (*in).DeepCopy()
+	}
+	if in.Duration != nil {
+		in, out := &in.Duration, &out.Duration
+		*out = new(v1.Duration)
+		**out = **in
+	}
 	if in.Approvals != nil {
 		in, out := &in.Approvals, &out.Approvals
 		*out = make([]Approval, len(*in))

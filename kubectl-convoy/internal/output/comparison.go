@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/yaml"
 
@@ -127,12 +128,19 @@ func History(w io.Writer, history *corev1alpha1.ReleaseHistory) error {
 		return lines.err
 	}
 	table := printers.GetNewTabWriter(w)
-	fmt.Fprint(table, "ID\tREVISION\tRENDER\tOUTCOME\tAGE\tAPPROVED BY\tMESSAGE\n")
+	fmt.Fprint(table, "ID\tREVISION\tRENDER\tOUTCOME\tREASON\tOBJECTS\tTOOK\tAGE\tREQUESTED BY\tAPPROVED BY\tMESSAGE\n")
 	for _, entry := range history.Entries {
-		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", entry.ID, ShortRevision(entry.Revision), ShortRevision(entry.Render),
-			entry.Outcome, ago(entry.At), approvers(entry.Approvals), oneLine(entry.Message))
+		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", entry.ID, ShortRevision(entry.Revision), ShortRevision(entry.Render),
+			entry.Outcome, entry.Reason, entry.Objects, took(entry.Duration), ago(entry.At), entry.RequestedBy, approvers(entry.Approvals), oneLine(entry.Message))
 	}
 	return table.Flush()
+}
+
+func took(d *metav1.Duration) string {
+	if d == nil {
+		return ""
+	}
+	return human(d.Duration)
 }
 
 // approvers names who let a render through its gates, each once.

@@ -169,8 +169,9 @@ func TestHistoryNamesApprovers(t *testing.T) {
 		{ID: 2, Revision: "main@2", Render: digest, Outcome: corev1alpha1.OutcomeHealthy, Approvals: []corev1alpha1.Approval{
 			{Gate: "qa", By: "eve"}, {Gate: "ops", By: "bob"}, {Gate: "last", By: "eve"},
 		}},
-		{ID: 1, Revision: "main@1", Render: digest, Outcome: corev1alpha1.OutcomeFailed, Message: "no"},
+		{ID: 1, Revision: "main@1", Render: digest, Outcome: corev1alpha1.OutcomeFailed, Message: "no", Reason: corev1alpha1.HistoryReasonSpec,
+			Objects: 12, RequestedBy: "ada", Duration: &metav1.Duration{Duration: 90 * time.Second}},
 	}})).To(Succeed())
 	g.Expect(out.String()).To(MatchRegexp(`(?m)^2 .* eve, bob *$`))
-	g.Expect(out.String()).To(MatchRegexp(`(?m)^1 .*failed +[0-9]+y +no$`), "nobody approved it")
+	g.Expect(out.String()).To(MatchRegexp(`(?m)^1 .*failed +Spec +12 +90s +[0-9]+y +ada +no$`), "nobody approved it")
 }

@@ -3878,6 +3878,40 @@ func schema_convoy_api_core_v1alpha1_HistoryEntry(ref common.ReferenceCallback) 
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason is what made it another render than the one before.\n\nPossible enum values:\n - `\"Pin\"` : spec.pin.\n - `\"Rollback\"` : spec.sync.onFailure.\n - `\"Source\"` : another revision of the source.\n - `\"Spec\"` : a change of the spec.\n - `\"Values\"` : other values, or something else of what a render depends on beside source and spec, as the capabilities of the target.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Pin", "Rollback", "Source", "Spec", "Values"},
+						},
+					},
+					"requestedBy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "requestedBy is the user who asked for the sync that brought it, if anybody did.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"startedAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "startedAt is when that sync began.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"duration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "duration is how long it took from then until all objects were applied, or the attempt that came furthest failed.",
+							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
+						},
+					},
+					"objects": {
+						SchemaProps: spec.SchemaProps{
+							Description: "objects is how many objects the render has.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
 					"approvals": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
@@ -3927,7 +3961,7 @@ func schema_convoy_api_core_v1alpha1_HistoryEntry(ref common.ReferenceCallback) 
 			},
 		},
 		Dependencies: []string{
-			v1.Time{}.OpenAPIModelName(), v1alpha1.Approval{}.OpenAPIModelName()},
+			v1.Duration{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName(), v1alpha1.Approval{}.OpenAPIModelName()},
 	}
 }
 

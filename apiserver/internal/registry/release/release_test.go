@@ -378,6 +378,45 @@ func TestSync(t *testing.T) {
 	}
 }
 
+func TestRequestsAreSigned(t *testing.T) {
+	const at, forced, by = corev1alpha1.AnnotationSyncRequestedAt, corev1alpha1.AnnotationSyncForceRequestedAt, corev1alpha1.AnnotationSyncRequestedBy
+	type annotations map[string]string
+	for _, test := range []struct {
+		name            string
+		before          annotations // nil: created
+		sent, want      annotations
+		nobody, created bool
+	}{
+		{name: "a request", before: annotations{}, sent: annotations{at: "1"}, want: annotations{at: "1", by: "ada"}},
+		{name: "a forced one", before: annotations{at: "1", by: "bob"}, sent: annotations{at: "1", forced: "2", by: "bob"}, want: annotations{at: "1", forced: "2", by: "ada"}},
+		{name: "in another's name", before: annotations{}, sent: annotations{at: "1", by: "bob"}, want: annotations{at: "1", by: "ada"}},
+		{name: "another's, changed later", before: annotations{at: "1", by: "bob"}, sent: annotations{at: "1", by: "eve"}, want: annotations{at: "1", by: "bob"}},
+		{name: "another's, taken off", before: annotations{at: "1", by: "bob"}, sent: annotations{at: "1", "x": "y"}, want: annotations{at: "1", by: "bob", "x": "y"}},
+		{name: "no request", before: annotations{}, sent: annotations{by: "bob", "x": "y"}, want: annotations{"x": "y"}},
+		{name: "a request that is taken back", before: annotations{at: "1", by: "bob"}, sent: annotations{"x": "y"}, want: annotations{"x": "y"}},
+		{name: "made with a request", created: true, sent: annotations{at: "1", by: "bob"}, want: annotations{at: "1", by: "ada"}},
+		{name: "made without one", created: true, sent: annotations{by: "bob", "x": "y"}, want: annotations{"x": "y"}},
+		{name: "by nobody who is known", before: annotations{}, sent: annotations{at: "1"}, want: annotations{at: "1"}, nobody: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			ctx := inNamespace()
+			if !test.nobody {
+				ctx = genericapirequest.WithUser(ctx, &user.DefaultInfo{Name: "ada"})
+			}
+			strategy := resource.NewStrategy(kind(shardlabel.New(1), memory{}), nil)
+			updated, stored := release("web"), release("web")
+			updated.Annotations, stored.Annotations = test.sent, test.before
+			if test.created {
+				strategy.PrepareForCreate(ctx, updated)
+			} else {
+				strategy.PrepareForUpdate(ctx, updated, stored)
+			}
+			g.Expect(annotations(updated.Annotations)).To(Equal(test.want))
+		})
+	}
+}
+
 func TestSyncDryRun(t *testing.T) {
 	g := NewWithT(t)
 	releases := memory{"web": release("web")}

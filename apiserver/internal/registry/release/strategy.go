@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/apiserver/internal/defaulting"
@@ -37,6 +38,8 @@ func kind(shards shardlabel.Labeler, releases Reader) *resource.Kind[*corev1alph
 		Label: func(_ context.Context, r *corev1alpha1.Release) {
 			shards.Set(r, shard.ReleaseKey(r.Namespace, r.Spec.ClusterRef.Name))
 		},
+		Sign:   signRequest,
+		Signed: []fieldpath.Path{fieldpath.MakePathOrDie("metadata", "annotations", corev1alpha1.AnnotationSyncRequestedBy)},
 		Validate: func(ctx context.Context, r *corev1alpha1.Release) field.ErrorList {
 			return append(validation.Release(r), dependencyCycles(ctx, releases, r)...)
 		},

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/utils/clock"
@@ -110,6 +111,26 @@ func checkSyncRequest(req *http.Request) error {
 		return apierrors.NewBadRequest("sync takes no body: what it asks for is in the path and the query")
 	}
 	return nil
+}
+
+// signRequest writes who asked for a sync, by the subresource or by an annotation: nobody asks
+// in another's name.
+func signRequest(ctx context.Context, r, old *corev1alpha1.Release) {
+	asked := func(r *corev1alpha1.Release) [2]string {
+		return [2]string{r.Annotations[corev1alpha1.AnnotationSyncRequestedAt], r.Annotations[corev1alpha1.AnnotationSyncForceRequestedAt]}
+	}
+	by := ""
+	switch user, ok := genericapirequest.UserFrom(ctx); {
+	case old != nil && asked(r) == asked(old):
+		by = old.Annotations[corev1alpha1.AnnotationSyncRequestedBy]
+	case ok && asked(r) != [2]string{}:
+		by = user.GetName()
+	}
+	if by == "" {
+		delete(r.Annotations, corev1alpha1.AnnotationSyncRequestedBy)
+		return
+	}
+	metav1.SetMetaDataAnnotation(&r.ObjectMeta, corev1alpha1.AnnotationSyncRequestedBy, by)
 }
 
 // request writes the annotations. It cannot conflict with other writers: the store runs the

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
 // Object is a pointer to the Go type of a kind.
@@ -36,6 +37,10 @@ type Kind[P Object] struct {
 	Default func(P)
 	// Label sets the shard label; nil for a kind that has none.
 	Label func(context.Context, P)
+	// Sign sets what else the server sets in the metadata, by who writes and what was there
+	// before; old is nil for a new object. Signed are the paths. Both nil for a kind without.
+	Sign   func(ctx context.Context, obj, old P)
+	Signed []fieldpath.Path
 	// Validate checks name and spec.
 	Validate func(context.Context, P) field.ErrorList
 	// ValidateUpdate checks what may not change; nil when everything may.

@@ -48,6 +48,10 @@ func (s Strategy[P]) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	s.kind.Parts.ClearStatus(created)
 	created.SetGeneration(1)
 	s.setOwn(ctx, created)
+	if s.kind.Sign != nil {
+		var none P
+		s.kind.Sign(ctx, created, none)
+	}
 }
 
 // Validate checks a new object.
@@ -70,6 +74,9 @@ func (s Strategy[P]) PrepareForUpdate(ctx context.Context, obj, old runtime.Obje
 	updated.GetObjectKind().SetGroupVersionKind(stored.GetObjectKind().GroupVersionKind())
 	s.kind.Parts.TakeStatus(updated, stored)
 	s.setOwn(ctx, updated)
+	if s.kind.Sign != nil {
+		s.kind.Sign(ctx, updated, stored)
+	}
 	s.raiseGeneration(updated, stored)
 }
 
@@ -102,6 +109,9 @@ func (s Strategy[P]) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	set := fieldpath.NewSet(fieldpath.MakePathOrDie("status"))
 	if s.kind.Label != nil {
 		set.Insert(shardlabel.Path())
+	}
+	for _, path := range s.kind.Signed {
+		set.Insert(path)
 	}
 	return s.kind.fields(set)
 }

@@ -24,6 +24,17 @@ type HistoryEntryApplyConfiguration struct {
 	Outcome *corev1alpha1.HistoryOutcome `json:"outcome,omitempty"`
 	// at is when the outcome was reached.
 	At *v1.Time `json:"at,omitempty"`
+	// reason is what made it another render than the one before.
+	Reason *corev1alpha1.HistoryReason `json:"reason,omitempty"`
+	// requestedBy is the user who asked for the sync that brought it, if anybody did.
+	RequestedBy *string `json:"requestedBy,omitempty"`
+	// startedAt is when that sync began.
+	StartedAt *v1.Time `json:"startedAt,omitempty"`
+	// duration is how long it took from then until all objects were applied, or the attempt
+	// that came furthest failed.
+	Duration *v1.Duration `json:"duration,omitempty"`
+	// objects is how many objects the render has.
+	Objects *int32 `json:"objects,omitempty"`
 	// approvals are those that let it through its gates.
 	Approvals []ApprovalApplyConfiguration `json:"approvals,omitempty"`
 	// kept names objects that left the Release with this render and stay in the target all the
@@ -76,6 +87,46 @@ func (b *HistoryEntryApplyConfiguration) WithOutcome(value corev1alpha1.HistoryO
 // If called multiple times, the At field is set to the value of the last call.
 func (b *HistoryEntryApplyConfiguration) WithAt(value v1.Time) *HistoryEntryApplyConfiguration {
 	b.At = &value
+	return b
+}
+
+// WithReason sets the Reason field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Reason field is set to the value of the last call.
+func (b *HistoryEntryApplyConfiguration) WithReason(value corev1alpha1.HistoryReason) *HistoryEntryApplyConfiguration {
+	b.Reason = &value
+	return b
+}
+
+// WithRequestedBy sets the RequestedBy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RequestedBy field is set to the value of the last call.
+func (b *HistoryEntryApplyConfiguration) WithRequestedBy(value string) *HistoryEntryApplyConfiguration {
+	b.RequestedBy = &value
+	return b
+}
+
+// WithStartedAt sets the StartedAt field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the StartedAt field is set to the value of the last call.
+func (b *HistoryEntryApplyConfiguration) WithStartedAt(value v1.Time) *HistoryEntryApplyConfiguration {
+	b.StartedAt = &value
+	return b
+}
+
+// WithDuration sets the Duration field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Duration field is set to the value of the last call.
+func (b *HistoryEntryApplyConfiguration) WithDuration(value v1.Duration) *HistoryEntryApplyConfiguration {
+	b.Duration = &value
+	return b
+}
+
+// WithObjects sets the Objects field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Objects field is set to the value of the last call.
+func (b *HistoryEntryApplyConfiguration) WithObjects(value int32) *HistoryEntryApplyConfiguration {
+	b.Objects = &value
 	return b
 }
 

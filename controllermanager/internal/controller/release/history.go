@@ -4,6 +4,7 @@ package release
 
 import (
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -36,12 +37,17 @@ func (s *scope) putHistory(result corev1alpha1.HistoryOutcome, message string) {
 	if newest := newestEntry(status.History); newest != nil && newest.Render == s.result.Digest {
 		newest.Approvals = s.approvals()
 		s.setOutcome(newest, result, message)
+		s.time(newest)
 		return
 	}
 	entry := corev1alpha1.HistoryEntry{
-		ID: 1, Revision: s.revision, Render: s.result.Digest, Outcome: result,
+		ID: 1, Revision: s.revision, Render: s.result.Digest, Outcome: result, Reason: s.reason(), Objects: int32(len(s.result.Objects)),
 		At: metav1.NewTime(s.now), Approvals: s.approvals(), Message: shorten(message),
 	}
+	if s.request.pending() {
+		entry.RequestedBy = s.release.Annotations[corev1alpha1.AnnotationSyncRequestedBy]
+	}
+	s.time(&entry)
 	if newest := newestEntry(status.History); newest != nil {
 		entry.ID = newest.ID + 1
 		if newest.Outcome == corev1alpha1.OutcomeApplied {
@@ -54,6 +60,32 @@ func (s *scope) putHistory(result corev1alpha1.HistoryOutcome, message string) {
 	}
 	if limit := historyLimit(s.release); len(status.History) > limit {
 		status.History = status.History[:limit]
+	}
+}
+
+// reason is what made the scope's render another one than what is applied.
+func (s *scope) reason() corev1alpha1.HistoryReason {
+	applied := s.applied()
+	switch {
+	case s.rolledBack:
+		return corev1alpha1.HistoryReasonRollback
+	case s.release.Spec.Pin != nil && applied.Generation != s.release.Generation:
+		return corev1alpha1.HistoryReasonPin
+	case applied.Revision != s.revision:
+		return corev1alpha1.HistoryReasonSource
+	case applied.Generation != s.release.Generation:
+		return corev1alpha1.HistoryReasonSpec
+	}
+	return corev1alpha1.HistoryReasonValues
+}
+
+// time says of an entry how long its sync has taken.
+func (s *scope) time(entry *corev1alpha1.HistoryEntry) {
+	if entry.StartedAt == nil {
+		entry.StartedAt = s.sync().StartedAt
+	}
+	if entry.StartedAt != nil {
+		entry.Duration = &metav1.Duration{Duration: s.now.Sub(entry.StartedAt.Time).Truncate(time.Millisecond)}
 	}
 }
 

@@ -29,14 +29,14 @@ func (c *Controller) record(_ context.Context, s *scope) outcome {
 	if fresh || s.request.pending() || s.changes.sent() > 0 {
 		applied.At = metav1.NewTime(s.now)
 	}
-	s.release.Status.Applied = &applied
-	s.handleRequest()
 	wholeInOnePass := !s.sync().StartedAt.Time.Before(s.began)
-	s.sync().StartedAt = nil
 	if fresh {
 		s.dropOldHooks()
 		s.recordApplied()
 	}
+	s.sync().StartedAt = nil
+	s.release.Status.Applied = &applied
+	s.handleRequest()
 	if s.changes.sent()+s.changes.pruned > 0 || fresh {
 		message := s.appliedNotice(wholeInOnePass)
 		if fresh {
