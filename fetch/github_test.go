@@ -75,6 +75,7 @@ func TestGitHubApp(t *testing.T) {
 		name     string
 		change   map[string]string
 		status   int
+		header   map[string]string
 		want     error
 		wantText string
 	}{
@@ -86,13 +87,18 @@ func TestGitHubApp(t *testing.T) {
 		{name: "odd address", change: map[string]string{"githubAppBaseURL": "http://canary"}, want: fetch.ErrSecret, wantText: "no https URL"},
 		{name: "another App", change: map[string]string{"githubAppID": "13"}, want: fetch.ErrUnauthorized, wantText: "do not belong together"},
 		{name: "another installation", change: map[string]string{"githubAppInstallationID": "35"}, want: fetch.ErrUnauthorized, wantText: "knows no installation"},
+		{name: "another clock", change: map[string]string{"x": "2"}, status: http.StatusUnauthorized, header: map[string]string{"Date": "Wed, 31 Dec 2025 23:00:00 GMT"}, want: fetch.ErrUnauthorized, wantText: "its clock and this machine's are more than 1m0s apart"},
+		{name: "asked too often", change: map[string]string{"x": "3"}, status: http.StatusForbidden, header: map[string]string{"X-RateLimit-Remaining": "0"}, want: fetch.ErrUnreachable, wantText: "asked too often"},
+		{name: "asked too fast", change: map[string]string{"x": "4"}, status: http.StatusForbidden, header: map[string]string{"Retry-After": "60"}, want: fetch.ErrUnreachable, wantText: "asked too often"},
+		{name: "asked too often, newer", change: map[string]string{"x": "5"}, status: http.StatusTooManyRequests, want: fetch.ErrUnreachable, wantText: "asked too often"},
+		{name: "suspended", change: map[string]string{"x": "6"}, status: http.StatusForbidden, header: map[string]string{"X-RateLimit-Remaining": "4999"}, want: fetch.ErrUnauthorized, wantText: "may be suspended"},
 		{name: "failure", change: map[string]string{"x": "1"}, status: http.StatusBadGateway, want: fetch.ErrUnreachable, wantText: "status 502"},
 		{name: "nobody there", change: map[string]string{"githubAppBaseURL": "https://nobody.invalid/api/v3"}, want: fetch.ErrUnreachable, wantText: "nobody.invalid"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)
-			api.Status = tc.status
-			defer func() { api.Status = 0 }()
+			api.Status, api.Header = tc.status, tc.header
+			defer func() { api.Status, api.Header = 0, nil }()
 			before := all["app"]
 			defer func() { all["app"] = before }()
 			all["app"] = maps.Clone(before)

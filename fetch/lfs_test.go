@@ -108,6 +108,10 @@ func TestGitLFSFailures(t *testing.T) {
 	l.repo.Commit(map[string]string{"a.yaml": pointer})
 	wrong, wrongSeen := 0, false
 	elsewhere := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/closed" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
 		wrong++
 		wrongSeen = wrongSeen || r.Header.Get("Authorization") != "" || r.Header.Get("X-Token") != ""
 		_, _ = w.Write([]byte("content"))
@@ -144,7 +148,11 @@ func TestGitLFSFailures(t *testing.T) {
 		}, want: fetch.ErrUnreachable, wantText: "nobody.invalid"},
 		{name: "wrong header", tell: func(_ string, told map[string]any) {
 			download(told)["header"] = map[string]any{"Authorization": "Bearer canary-other"}
-		}, want: fetch.ErrUnauthorized, wantText: "401"},
+		}, want: fetch.ErrUnauthorized, wantText: "the server does not accept the credentials that came with its address (status 401)"},
+		{name: "closed elsewhere", tell: func(_ string, told map[string]any) {
+			download(told)["href"] = elsewhere.URL + "/closed"
+			delete(download(told), "header")
+		}, want: fetch.ErrUnauthorized, wantText: "asks for credentials (status 401), and those of the repository go to its own scheme, host and port only"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -42,6 +42,26 @@ var signedCharts = map[string]func(t *testing.T, chart, provenance []byte) (url 
 		registry.Push("web", layers, "1.0.0")
 		return "oci://" + registry.Host()
 	},
+	"index of a registry": func(t *testing.T, chart, provenance []byte) string { return signedIndex(t, chart, provenance, 0) },
+	"index of a registry, the second manifest signed": func(t *testing.T, chart, provenance []byte) string {
+		return signedIndex(t, chart, provenance, 1)
+	},
+}
+
+// signedIndex serves an index of two manifests with one archive, of which the first ones are not
+// signed.
+func signedIndex(t *testing.T, chart, provenance []byte, unsigned int) string {
+	registry := testsource.ServeOCI(t, false)
+	var list []map[string]any
+	for i := range 2 {
+		layers := []testsource.Layer{{MediaType: chartLayer, Content: chart}, {MediaType: "text/plain", Content: []byte(fmt.Sprint(i))}}
+		if provenance != nil && i >= unsigned {
+			layers = append(layers, testsource.Layer{MediaType: provenanceLayer, Content: provenance})
+		}
+		list = append(list, registry.Describe(registry.PushChart("web", layers)))
+	}
+	registry.Manifest("web", indexType, indexWith(t, list...), "1.0.0")
+	return "oci://" + registry.Host()
 }
 
 func TestHelmProvenance(t *testing.T) {
@@ -63,6 +83,7 @@ func TestHelmProvenance(t *testing.T) {
 			{name: "not signed", want: fetch.ErrVerification, wantText: "is not signed, and spec.verify demands it: there is no provenance file"},
 			{name: "signed by another key", given: other.ClearSign(now, testsource.ProvenanceOf("web", "1.0.0", chart)), want: fetch.ErrVerification, wantText: "which the Secret team/keys does not hold"},
 			{name: "signed as another archive", given: key.ClearSign(now, testsource.ProvenanceOf("web", "1.0.0", []byte("x"))), want: fetch.ErrVerification, wantText: "for another archive"},
+			{name: "signed as another chart", given: key.ClearSign(now, testsource.ProvenanceOf("db", "1.0.0", chart)), want: fetch.ErrVerification, wantText: "for another chart: it names db-1.0.0.tgz, and not web-1.0.0"},
 			{name: "nonsense", given: []byte("<html>"), want: fetch.ErrVerification, wantText: "cannot be read"},
 			{name: "no keys", secret: "empty", given: good, want: fetch.ErrSecret, wantText: "holds no keys to trust"},
 			{name: "no Secret", secret: "absent", given: good, want: fetch.ErrSecretNotFound},

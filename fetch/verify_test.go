@@ -101,7 +101,7 @@ func TestGitVerifyHead(t *testing.T) {
 		{branch: "ssh-elsewhere", provider: "ssh", secret: "ssh", want: fetch.ErrVerification, wantText: "made over other content"},
 		{branch: "ssh", provider: "ssh", secret: "expired", want: fetch.ErrVerification, wantText: "which is expired"},
 		{branch: "ssh", provider: "ssh", secret: "early", want: fetch.ErrVerification, wantText: "not valid yet"},
-		{branch: "ssh", provider: "ssh", secret: "files", want: fetch.ErrVerification, wantText: "does not hold"},
+		{branch: "ssh", provider: "ssh", secret: "files", want: fetch.ErrVerification, wantText: "whose line in allowed_signers of the Secret team/files is not for the namespace git"},
 		{branch: "ssh", provider: "ssh", secret: "revoked", want: fetch.ErrVerification, wantText: "revoked in the Secret team/revoked"},
 		{branch: "gpg", provider: "gpg", secret: "nope", want: fetch.ErrSecretNotFound, wantText: "team/nope does not exist"},
 		{branch: "gpg", provider: "gpg", secret: "empty", want: fetch.ErrSecret, wantText: "end in .asc or .gpg are expected, found are [note]"},

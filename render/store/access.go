@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"gocloud.dev/blob"
@@ -47,11 +48,16 @@ func (s *Store) create(ctx context.Context, key string, content []byte) error {
 	return err
 }
 
+// replace writes over what is there.
+func (s *Store) replace(ctx context.Context, key string, content []byte) error {
+	return s.write(ctx, key, content, false)
+}
+
 func (s *Store) write(ctx context.Context, key string, content []byte, onlyNew bool) error {
 	bounded, limit := s.bounded(ctx, int64(len(content)))
 	defer limit.end()
 	err := s.bucket.WriteAll(bounded, key, content, &blob.WriterOptions{
-		ContentType: "application/octet-stream", IfNotExist: onlyNew,
+		ContentType: "application/octet-stream", IfNotExist: onlyNew, BeforeWrite: private,
 	})
 	if err == nil {
 		return nil
@@ -67,13 +73,41 @@ func (s *Store) write(ctx context.Context, key string, content []byte, onlyNew b
 	return s.failure(bounded, "storing "+key, err)
 }
 
+// private leaves a file to its owner, whatever the umask is. Places that keep no files say
+// themselves who may read.
+func private(as func(any) bool) error {
+	var file *os.File
+	if !as(&file) {
+		return nil
+	}
+	return file.Chmod(0o600)
+}
+
 // read gives what is under a key, or errMissing.
 func (s *Store) read(ctx context.Context, key string) ([]byte, error) {
+	content, err := s.look(ctx, key)
+	if !errors.Is(err, errMissing) {
+		return content, err
+	}
+	// An absent object is told from an absent place.
+	ctx, limit := s.bounded(ctx, 0)
+	defer limit.end()
+	if there, asked := s.bucket.IsAccessible(ctx); asked == nil && !there {
+		return nil, fmt.Errorf("reading %s: %s does not exist, or may not be listed: %w", key, s.place.Name, ErrUnavailable)
+	}
+	return nil, errMissing
+}
+
+// look is read for who writes next, or has just listed: an absent place shows then.
+func (s *Store) look(ctx context.Context, key string) ([]byte, error) {
 	ctx, limit := s.bounded(ctx, 0)
 	defer limit.end()
 	reader, err := s.bucket.NewReader(ctx, key, nil)
+	if s.missing(err) {
+		return nil, errMissing
+	}
 	if err != nil {
-		return nil, s.readFailure(ctx, key, err)
+		return nil, s.failure(ctx, "reading "+key, err)
 	}
 	defer func() { _ = reader.Close() }()
 	most := largestStored(s.largest)
@@ -86,34 +120,6 @@ func (s *Store) read(ctx context.Context, key string) ([]byte, error) {
 		return nil, s.failure(ctx, "reading "+key, err)
 	}
 	return content, nil
-}
-
-// beginning gives the first bytes of what is under a key, or errMissing.
-func (s *Store) beginning(ctx context.Context, key string, length int) ([]byte, error) {
-	ctx, limit := s.bounded(ctx, 0)
-	defer limit.end()
-	// Not a range, which services refuse of what is empty.
-	reader, err := s.bucket.NewReader(ctx, key, nil)
-	if err != nil {
-		return nil, s.readFailure(ctx, key, err)
-	}
-	defer func() { _ = reader.Close() }()
-	content, err := io.ReadAll(io.LimitReader(reader, int64(length)))
-	if err != nil {
-		return nil, s.failure(ctx, "reading "+key, err)
-	}
-	return content, nil
-}
-
-// readFailure tells an absent object from an absent place.
-func (s *Store) readFailure(ctx context.Context, key string, err error) error {
-	if !s.missing(err) {
-		return s.failure(ctx, "reading "+key, err)
-	}
-	if there, asked := s.bucket.IsAccessible(ctx); asked == nil && !there {
-		return fmt.Errorf("reading %s: %s does not exist, or may not be listed: %w", key, s.place.Name, ErrUnavailable)
-	}
-	return errMissing
 }
 
 // delete takes away what may be there.

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 )
 
 // entrySchema names the form of an index entry. Another form gets another name.
@@ -45,7 +46,7 @@ type Entry struct {
 }
 
 // Index gives the stored renders of a Release, newest first. It reads an entry for each; one
-// that is not there leaves the fields that are its own empty.
+// that is not there, or damaged, leaves the fields that are its own empty.
 func (s *Store) Index(ctx context.Context, namespace, name string) ([]Entry, error) {
 	prefix, err := s.releaseKey(namespace, name)
 	if err != nil {
@@ -61,7 +62,12 @@ func (s *Store) Index(ctx context.Context, namespace, name string) ([]Entry, err
 				continue
 			}
 			found, err := s.entry(ctx, prefix+stored.Digest[len("sha256:"):]+suffixEntry)
-			if err != nil {
+			switch {
+			case errors.Is(err, errMissing):
+			case errors.Is(err, ErrCorrupt), errors.Is(err, ErrTooLarge):
+				// The render may be good, and so are the others. Put writes the entry anew.
+				klog.FromContext(ctx).Info("An entry of the render store's index cannot be read", "err", err)
+			case err != nil:
 				return nil, err
 			}
 			entries = append(entries, Entry{Stored: stored, UID: found.UID, Revision: found.Revision, Objects: found.Objects})
@@ -71,14 +77,14 @@ func (s *Store) Index(ctx context.Context, namespace, name string) ([]Entry, err
 	return entries, nil
 }
 
-func (s *Store) entry(ctx context.Context, key string) (found entry, err error) {
-	content, err := s.read(ctx, key)
-	if errors.Is(err, errMissing) {
-		return entry{}, nil
-	}
+// entry reads an entry of the index. Errors: errMissing, ErrCorrupt, ErrTooLarge, and those of
+// requests.
+func (s *Store) entry(ctx context.Context, key string) (entry, error) {
+	content, err := s.look(ctx, key)
 	if err != nil {
 		return entry{}, err
 	}
+	var found entry
 	if err := json.Unmarshal(content, &found); err != nil || found.Schema != entrySchema {
 		return entry{}, fmt.Errorf("index entry %s in %s: %w", key, s.place.Name, ErrCorrupt)
 	}

@@ -5,6 +5,7 @@ package store
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -17,6 +18,7 @@ const (
 	suffixRender   = ".json.zst"
 	suffixEntry    = ".index.json"
 	suffixUnneeded = ".unneeded"
+	suffixRemoving = ".removing"
 )
 
 // root is what the keys of an installation begin with, "" for none.
@@ -68,6 +70,6 @@ func (s *Store) parseKey(key string) (parsed parsedKey, ok bool) {
 	digits, suffix, _ := strings.Cut(parts[2], ".")
 	parsed = parsedKey{namespace: parts[0], name: parts[1], digest: "sha256:" + digits, suffix: "." + suffix}
 	made, err := s.keyOf(parsed.namespace, parsed.name, parsed.digest)
-	known := parsed.suffix == suffixRender || parsed.suffix == suffixEntry || parsed.suffix == suffixUnneeded
+	known := slices.Contains([]string{suffixRender, suffixEntry, suffixUnneeded, suffixRemoving}, parsed.suffix)
 	return parsed, err == nil && known && made+parsed.suffix == key
 }

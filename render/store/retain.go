@@ -108,8 +108,8 @@ type Retained struct {
 }
 
 // Retain is told which renders of a Release are needed. Others are marked, and those removed
-// that were marked before the given time and are unneeded still. One process at a time may
-// do this for a Release. Errors: ErrReadOnly, ErrUnavailable; what is not done then is done
+// that were marked before the given time and are unneeded still. Others may do the same, or put
+// renders, at the same time. Errors: ErrReadOnly, ErrUnavailable; what is not done then is done
 // by the next call.
 func (s *Store) Retain(ctx context.Context, kept Kept, needed func(digest string) bool, before time.Time) (done Retained, err error) {
 	if s.options.ReadOnly {
@@ -130,29 +130,14 @@ func (s *Store) Retain(ctx context.Context, kept Kept, needed func(digest string
 			err = s.create(ctx, key+suffixUnneeded, []byte("unneeded\n"))
 			done.Marked++
 		case stored.Due(before):
-			err = s.remove(ctx, key, before, &done)
+			var removed bool
+			if removed, err = s.remove(ctx, key, before); removed {
+				done.Removed++
+			}
 		}
 		if err != nil {
 			return done, err
 		}
 	}
 	return done, nil
-}
-
-// remove removes a render whose mark is still there, and still old enough. The mark goes
-// last: what a process that dies leaves behind is removed later.
-func (s *Store) remove(ctx context.Context, key string, before time.Time, done *Retained) error {
-	s.removal.Lock()
-	defer s.removal.Unlock()
-	since, err := s.writtenAt(ctx, key+suffixUnneeded)
-	if err != nil || since.IsZero() || !since.Before(before) {
-		return err
-	}
-	for _, suffix := range []string{suffixRender, suffixEntry, suffixUnneeded} {
-		if err := s.delete(ctx, key+suffix); err != nil {
-			return err
-		}
-	}
-	done.Removed++
-	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 
 	"kumodo.io/convoy/render"
 )
@@ -43,9 +44,9 @@ type Record struct {
 }
 
 // Put stores a render. When it is stored already, it stays as it is, and counts as needed
-// from now on; but what is in clear although there are recipients is encrypted. Errors:
-// ErrPlaintextSecrets, ErrReadOnly, ErrTooLarge, ErrUnavailable. After any of them the render
-// may be stored or not, and Put may be repeated.
+// from now on; but what does not read whole is written anew, and what is in clear although
+// there are recipients is encrypted. Errors: ErrPlaintextSecrets, ErrReadOnly, ErrTooLarge,
+// ErrUnavailable. After any of them the render may be stored or not, and Put may be repeated.
 func (s *Store) Put(ctx context.Context, record Record) error {
 	if s.options.ReadOnly {
 		return ErrReadOnly
@@ -57,73 +58,72 @@ func (s *Store) Put(ctx context.Context, record Record) error {
 	if secret := secretOf(record.Result); secret != "" && len(s.options.Recipients) == 0 && !s.options.AllowPlaintextSecrets {
 		return fmt.Errorf("%w: Secret %s", ErrPlaintextSecrets, secret)
 	}
-	there, err := s.claim(ctx, key)
+	if err := s.claim(ctx, key); err != nil {
+		return err
+	}
+	held, added, err := s.hold(ctx, key, record)
 	if err != nil {
 		return err
 	}
-	if !there {
-		content, err := encode(record, s.options.Recipients, s.largest)
-		if err != nil {
-			return fmt.Errorf("encoding render %s: %w", key, err)
-		}
-		if err := s.create(ctx, key+suffixRender, content); err != nil {
+	return s.note(ctx, key, held, added)
+}
+
+// hold sees to it that a render is there, whole, and encrypted if there are recipients. It
+// gives the record that is there then, whose revision and UID are those of who came first, and
+// whether it was added. Writers that do this at once write the same, each as it should be:
+// whichever is last.
+func (s *Store) hold(ctx context.Context, key string, record Record) (held Record, added bool, err error) {
+	content, err := s.look(ctx, key+suffixRender)
+	if errors.Is(err, errMissing) {
+		return record, true, s.keep(ctx, key, record, s.create)
+	}
+	there := Record{}
+	if err == nil {
+		there, err = s.decode(content, record.Namespace, record.Name, record.Result.Digest)
+	}
+	switch {
+	case errors.Is(err, ErrNoIdentity):
+		// It is encrypted. Whether it is whole is for those to find out who can read it.
+		return record, false, nil
+	case errors.Is(err, ErrCorrupt), errors.Is(err, ErrTooLarge):
+		klog.FromContext(ctx).Info("A stored render cannot be read, and is written anew", "key", key+suffixRender, "store", s.place.Name, "err", err)
+	case err != nil:
+		return Record{}, false, err
+	case len(s.options.Recipients) == 0 || bytes.HasPrefix(content, encrypted):
+		return there, false, nil
+	default:
+		record = there
+	}
+	return record, false, s.keep(ctx, key, record, s.replace)
+}
+
+// keep writes a render.
+func (s *Store) keep(ctx context.Context, key string, record Record, write func(ctx context.Context, key string, content []byte) error) error {
+	content, err := encode(record, s.options.Recipients, s.largest)
+	if err != nil {
+		return fmt.Errorf("encoding render %s: %w", key, err)
+	}
+	return write(ctx, key+suffixRender, content)
+}
+
+// note sees to it that the index has a render. What was added is not looked for first.
+func (s *Store) note(ctx context.Context, key string, record Record, added bool) error {
+	write := s.create
+	if !added {
+		switch _, err := s.entry(ctx, key+suffixEntry); {
+		case err == nil:
+			return nil
+		case errors.Is(err, ErrCorrupt), errors.Is(err, ErrTooLarge):
+			write = s.replace
+		case !errors.Is(err, errMissing):
 			return err
 		}
-	}
-	if err := s.seal(ctx, key, record); err != nil {
-		return err
 	}
 	entry, err := encodeEntry(record)
 	if err != nil {
 		return fmt.Errorf("encoding the index entry of render %s: %w", key, err)
 	}
-	return s.create(ctx, key+suffixEntry, entry)
-}
-
-// claim tells whether a render is there, and if so, takes it as needed.
-func (s *Store) claim(ctx context.Context, key string) (there bool, err error) {
-	s.removal.RLock()
-	defer s.removal.RUnlock()
-	there, err = s.exists(ctx, key+suffixRender)
-	if err != nil || !there {
-		return false, err
-	}
-	marked, err := s.exists(ctx, key+suffixUnneeded)
-	if err != nil || !marked {
-		return true, err
-	}
-	return true, s.delete(ctx, key+suffixUnneeded)
-}
-
-// seal encrypts what is stored in clear of a record, if there are recipients. Writers that do
-// this at once write the same, each encrypted: whichever is last.
-func (s *Store) seal(ctx context.Context, key string, record Record) error {
-	if len(s.options.Recipients) == 0 {
-		return nil
-	}
-	begins, err := s.beginning(ctx, key+suffixRender, len(encrypted))
-	if errors.Is(err, errMissing) {
-		return fmt.Errorf("render %s was removed from %s while it was stored: %w", key, s.place.Name, ErrUnavailable)
-	}
-	if err != nil || bytes.Equal(begins, encrypted) {
-		return err
-	}
-	// The record that is there has the revision and UID that the index has too. A broken one
-	// gives way.
-	there, err := s.Get(ctx, record.Namespace, record.Name, record.Result.Digest)
-	switch {
-	case err == nil:
-		record = there
-	case errors.Is(err, ErrNoIdentity):
-		return nil // another writer has just encrypted it
-	case !errors.Is(err, ErrCorrupt):
-		return err
-	}
-	content, err := encode(record, s.options.Recipients, s.largest)
-	if err != nil {
-		return fmt.Errorf("encoding render %s: %w", key, err)
-	}
-	return s.write(ctx, key+suffixRender, content, false)
+	return write(ctx, key+suffixEntry, entry)
 }
 
 // Get gives a stored render by its digest. Errors: ErrNotFound, ErrCorrupt, ErrNoIdentity,
@@ -140,14 +140,20 @@ func (s *Store) Get(ctx context.Context, namespace, name, digest string) (Record
 	if err != nil {
 		return Record{}, err
 	}
-	record, err := decode(content, s.options.Identities, s.largest)
-	if err == nil {
-		err = verify(record, namespace, name, digest)
-	}
+	record, err := s.decode(content, namespace, name, digest)
 	if err != nil {
 		return Record{}, fmt.Errorf("render %s in %s: %w", key+suffixRender, s.place.Name, err)
 	}
 	return record, nil
+}
+
+// decode reads a stored render, and compares it with what it was asked for as.
+func (s *Store) decode(content []byte, namespace, name, digest string) (Record, error) {
+	record, err := decode(content, s.options.Identities, s.largest)
+	if err == nil {
+		err = verify(record, namespace, name, digest)
+	}
+	return record, err
 }
 
 // verify compares a record with what it was asked for as.

@@ -42,7 +42,7 @@ type GitRef struct {
 	// semver is a range; the highest tag within it is wanted.
 	// +optional
 	Semver string `json:"semver,omitempty"`
-	// commit is a full commit id of 40 or 64 hex digits.
+	// commit is a full commit id of 40 hex digits.
 	// +optional
 	Commit string `json:"commit,omitempty"`
 	// name is a full reference name, for example refs/pull/7/head.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"syscall"
 
 	"kumodo.io/convoy/fetch/internal/fault"
@@ -55,7 +56,9 @@ func AcceptGzip(r *http.Request) { r.Header.Set("Accept-Encoding", "gzip") }
 
 // Decoded returns the body of a response to a request with AcceptGzip.
 func Decoded(response *http.Response) (io.Reader, error) {
-	if response.Header.Get("Content-Encoding") != "gzip" {
+	// The names of encodings are in whatever case; x-gzip is an older one.
+	encoding := strings.TrimSpace(response.Header.Get("Content-Encoding"))
+	if !strings.EqualFold(encoding, "gzip") && !strings.EqualFold(encoding, "x-gzip") {
 		return response.Body, nil
 	}
 	r, err := gzip.NewReader(response.Body)

@@ -158,7 +158,7 @@ func (a *Access) askGitHub(ctx context.Context, now time.Time) (value string, un
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusCreated {
-		return "", until, a.gitHubRefused(response.StatusCode)
+		return "", until, a.gitHubRefused(response, now)
 	}
 	body, err := ReadAll(response.Body, response.ContentLength, tokenBytes, "the answer of the GitHub API")
 	if err != nil {
@@ -174,11 +174,22 @@ func (a *Access) askGitHub(ctx context.Context, now time.Time) (value string, un
 	return answer.Token, answer.ExpiresAt, nil
 }
 
-func (a *Access) gitHubRefused(status int) error {
-	switch status {
-	case http.StatusUnauthorized:
-		return fault.New(fault.ErrUnauthorized, "the GitHub API does not accept the App of the Secret %s (status 401): %s and %s do not belong together", a.name, sourcev1alpha1.SecretKeyGitHubAppID, sourcev1alpha1.SecretKeyGitHubAppPrivateKey)
-	case http.StatusNotFound:
+// gitHubRefused says why there is no token. now is when it was asked for by this machine's clock.
+func (a *Access) gitHubRefused(response *http.Response, now time.Time) error {
+	status, header := response.StatusCode, response.Header
+	limited := status == http.StatusTooManyRequests || status == http.StatusForbidden && (header.Get("X-RateLimit-Remaining") == "0" || header.Get("Retry-After") != "")
+	theirs, err := http.ParseTime(header.Get("Date"))
+	switch skew := now.Sub(theirs).Abs(); {
+	case limited:
+		return fault.New(fault.ErrUnreachable, "the GitHub API was asked too often with the App of the Secret %s or from this address (status %d); it answers again after a while", a.name, status)
+	case status == http.StatusUnauthorized && err == nil && skew > jwtSkew:
+		return fault.New(fault.ErrUnauthorized, "the GitHub API does not accept the App of the Secret %s (status 401), and its clock and this machine's are more than %s apart; set this one's right", a.name, jwtSkew)
+	case status == http.StatusUnauthorized:
+		return fault.New(fault.ErrUnauthorized, "the GitHub API does not accept the App of the Secret %s (status 401): %s and %s do not belong together, or the App or its key was deleted",
+			a.name, sourcev1alpha1.SecretKeyGitHubAppID, sourcev1alpha1.SecretKeyGitHubAppPrivateKey)
+	case status == http.StatusForbidden:
+		return fault.New(fault.ErrUnauthorized, "the GitHub API makes no token for the App of the Secret %s (status 403): its installation may be suspended, or may not be used from this address", a.name)
+	case status == http.StatusNotFound:
 		return fault.New(fault.ErrUnauthorized, "the GitHub API knows no installation of the App with the %s of the Secret %s (status 404)", sourcev1alpha1.SecretKeyGitHubAppInstallationID, a.name)
 	}
 	return fault.FromStatus(status, "the GitHub API", a.Credentials())

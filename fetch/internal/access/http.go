@@ -93,6 +93,14 @@ func (c *Client) Credentials() string {
 	return c.transport.credentials
 }
 
+// CredentialsAt is Credentials for the server at an address: nothing where they do not go.
+func (c *Client) CredentialsAt(u *url.URL) string {
+	if originOf(u) != originOf(c.transport.base) {
+		return ""
+	}
+	return c.Credentials()
+}
+
 // Credentials names the Secret with the credentials.
 func (a *Access) Credentials() string { return fault.SomeCredentials + " of the Secret " + a.name }
 

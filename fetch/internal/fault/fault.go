@@ -14,6 +14,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -142,6 +143,10 @@ func explain(err error) string {
 		return fmt.Sprintf("the host name %s does not resolve: %s", dns.Name, dns.Err)
 	case errors.As(err, &record):
 		return "the server does not speak TLS on an HTTPS address"
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "the server's answer ends too early; a server or proxy on the way may have cut it off"
+	case errors.Is(err, io.EOF):
+		return "the server closed the connection without an answer"
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return "the server speaks plain HTTP on an HTTPS address"
 	}

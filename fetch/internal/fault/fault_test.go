@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"strings"
@@ -20,15 +21,19 @@ const canary = `c4n/ry+"tok en\`
 func TestCleanTakesSecretsOut(t *testing.T) {
 	s := NewScrubber(canary, "user:"+canary, "xy")
 	for name, given := range map[string]string{
-		"plain":       "failed with " + canary,
-		"quoted":      fmt.Sprintf("failed with %q", canary),
-		"query":       "https://host/x?token=" + url.QueryEscape(canary),
-		"path":        "https://host/" + url.PathEscape(canary),
-		"userinfo":    "https://user:" + url.QueryEscape(canary) + "@host/",
-		"basic":       "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("user:"+canary)),
-		"base64":      base64.StdEncoding.EncodeToString([]byte(canary)),
-		"raw base64":  base64.RawURLEncoding.EncodeToString([]byte(canary)),
-		"hexadecimal": fmt.Sprintf("%x", canary),
+		"plain":                        "failed with " + canary,
+		"quoted":                       fmt.Sprintf("failed with %q", canary),
+		"query":                        "https://host/x?token=" + url.QueryEscape(canary),
+		"path":                         "https://host/" + url.PathEscape(canary),
+		"userinfo":                     "https://user:" + url.QueryEscape(canary) + "@host/",
+		"RFC 3986":                     "https://user:" + strings.ReplaceAll(url.QueryEscape(canary), "+", "%20") + "@host/",
+		"RFC 3986, quoted by a server": `no such page: "/x/c4n%2Fry%2B%22tok%20en%5C"`,
+		"in small letters":             "c4n%2fry%2b%22tok%20en%5c",
+		"of a user":                    url.UserPassword("u", canary).String(),
+		"basic":                        "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("user:"+canary)),
+		"base64":                       base64.StdEncoding.EncodeToString([]byte(canary)),
+		"raw base64":                   base64.RawURLEncoding.EncodeToString([]byte(canary)),
+		"hexadecimal":                  fmt.Sprintf("%x", canary),
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -38,6 +43,25 @@ func TestCleanTakesSecretsOut(t *testing.T) {
 			g.Expect(got).To(And(HavePrefix("before "), HaveSuffix(" after")))
 		})
 	}
+}
+
+// TestCleanTakesMarksOut has marks in a secret that some escape and others do not.
+func TestCleanTakesMarksOut(t *testing.T) {
+	const secret = "p@ss (w0rd)!*'/+&="
+	s := NewScrubber(secret)
+	for _, given := range []string{
+		"p%40ss%20%28w0rd%29%21%2A%27%2F%2B%26%3D", "p%40ss%20%28w0rd%29%21%2a%27%2f%2b%26%3d", "p%40ss+%28w0rd%29%21%2A%27%2F%2B%26%3D",
+		"p%40ss%20(w0rd)!*'%2F%2B%26%3D", url.PathEscape(secret), url.UserPassword("u", secret).String()[2:],
+	} {
+		NewWithT(t).Expect(s.Clean("before " + given + " after")).To(Equal("before *** after"))
+	}
+}
+
+// TestAnswersThatEnd are told from each other, and not in the words of the library.
+func TestAnswersThatEnd(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(FromRequest(fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), nil)).To(MatchError(ContainSubstring("ends too early")))
+	g.Expect(FromRequest(&url.Error{Op: "Get", URL: "x", Err: io.EOF}, nil)).To(MatchError("the server closed the connection without an answer"))
 }
 
 func TestCleanWithoutKnownSecrets(t *testing.T) {

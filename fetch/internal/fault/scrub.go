@@ -50,7 +50,8 @@ func NewScrubber(secrets ...string) *Scrubber {
 			continue
 		}
 		quoted := strconv.Quote(secret)
-		forms = append(forms, secret, url.QueryEscape(secret), url.PathEscape(secret), quoted[1:len(quoted)-1],
+		forms = append(forms, escaped(secret)...)
+		forms = append(forms, secret, quoted[1:len(quoted)-1],
 			hex.EncodeToString([]byte(secret)),
 			base64.StdEncoding.EncodeToString([]byte(secret)), base64.RawStdEncoding.EncodeToString([]byte(secret)),
 			base64.URLEncoding.EncodeToString([]byte(secret)), base64.RawURLEncoding.EncodeToString([]byte(secret)))
@@ -68,6 +69,23 @@ func NewScrubber(secrets ...string) *Scrubber {
 	}
 	return &Scrubber{replacer: strings.NewReplacer(pairs...), secrets: secrets}
 }
+
+// escaped gives the forms in which URLs hold a secret. What is escaped differs from part to part
+// and from library to library, and so does the case of the digits.
+func escaped(secret string) []string {
+	query := url.QueryEscape(secret)
+	forms := []string{query, url.PathEscape(secret), strings.TrimPrefix(url.UserPassword("", secret).String(), ":"),
+		// As RFC 3986 wants it, and as browsers do it.
+		strings.ReplaceAll(query, "+", "%20"),
+		strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*").Replace(query)}
+	for _, form := range forms {
+		forms = append(forms, escapes.ReplaceAllStringFunc(form, strings.ToLower))
+	}
+	return forms
+}
+
+// escapes are the bytes that are escaped in a URL.
+var escapes = regexp.MustCompile(`%[0-9A-F]{2}`)
 
 // With returns a Scrubber that knows more secrets.
 func (s *Scrubber) With(secrets ...string) *Scrubber {

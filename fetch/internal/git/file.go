@@ -18,6 +18,7 @@ import (
 
 	"kumodo.io/convoy/fetch/internal/backend"
 	"kumodo.io/convoy/fetch/internal/fault"
+	"kumodo.io/convoy/fetch/internal/git/signing"
 	"kumodo.io/convoy/fetch/internal/tree"
 )
 
@@ -127,18 +128,21 @@ func (b *Backend) listFile() (*packp.AdvRefs, error) {
 	return adv, nil
 }
 
+// nestedTags is how many annotated tags are followed that are tags of each other.
+const nestedTags = 16
+
 // peel follows annotated tags to what they are about.
 func (f *fileObjects) peel(adv *packp.AdvRefs, name string, id plumbing.Hash) error {
-	const nested = 16
-	for range nested {
+	for range nestedTags {
 		o, ok, err := f.object(id)
 		if err != nil || !ok || o.kind != plumbing.TagObject {
 			return err
 		}
-		if len(o.data) < 47 || string(o.data[:7]) != "object " {
+		header, ok := signing.ParseTag(o.data)
+		if !ok || !backend.IsHex(header.Object, 40) {
 			return nil
 		}
-		id = plumbing.NewHash(string(o.data[7:47]))
+		id = plumbing.NewHash(header.Object)
 		adv.Peeled[name] = id
 	}
 	return nil

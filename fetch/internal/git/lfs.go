@@ -219,11 +219,7 @@ func (l *lfs) batch(ctx context.Context, objects []LFSObject) (map[LFSObject]lfs
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		credentials := l.client.Credentials()
-		if credentials == "" && len(l.header) > 0 {
-			credentials = fault.SomeCredentials
-		}
-		return nil, fault.FromStatus(response.StatusCode, "the Git LFS server", credentials)
+		return nil, l.refused(response, "the Git LFS server", l.header)
 	}
 	body, err := access.ReadAll(response.Body, response.ContentLength, lfsAnswerBytes, "the answer of the Git LFS server")
 	if err != nil {
@@ -304,7 +300,7 @@ func (l *lfs) get(ctx context.Context, o LFSObject, action lfsAction) ([]byte, e
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, fault.FromStatus(response.StatusCode, "the Git LFS object "+o.OID, fault.SomeCredentials)
+		return nil, l.refused(response, "the Git LFS object "+o.OID, action.header)
 	}
 	content, err := access.ReadAll(response.Body, -1, o.Size, "the object")
 	if errors.Is(err, fault.ErrLimit) {
@@ -320,6 +316,20 @@ func (l *lfs) get(ctx context.Context, o LFSObject, action lfsAction) ([]byte, e
 		return nil, fault.New(fault.ErrContent, "the server gave %d bytes for the Git LFS object %s that are not what its pointer says", len(content), o.OID)
 	}
 	return bytes.Clone(content), nil
+}
+
+// refused gives an answer that is not a success a kind. header is what was sent in place of the
+// repository's credentials.
+func (l *lfs) refused(response *http.Response, what string, header http.Header) error {
+	status, at := response.StatusCode, response.Request.URL
+	asks := status == http.StatusUnauthorized || status == http.StatusForbidden
+	switch {
+	case len(header) > 0:
+		return fault.FromStatus(status, what, fault.SomeCredentials+" that came with its address")
+	case asks && l.client.Credentials() != "" && l.client.CredentialsAt(at) == "":
+		return fault.New(fault.ErrUnauthorized, "%s: the server at %s asks for credentials (status %d), and those of the repository go to its own scheme, host and port only", what, at.Scheme+"://"+at.Host, status)
+	}
+	return fault.FromStatus(status, what, l.client.CredentialsAt(at))
 }
 
 // scrubber knows what the server gave for one object too.

@@ -52,7 +52,8 @@ func newPolicy(spec *sourcev1alpha1.GitVerification, a *access.Access, now func(
 func (p *policy) byTag() bool { return p != nil && p.mode == verifyTag }
 
 // signedTag finds the annotated tag through which a revision was found. It has to lead to
-// the revision's commit still: which tag object was signed is not written in a revision.
+// the revision's commit still: which tag object was signed is not written in a revision. What
+// the server says here is held to the tag itself when that is at hand, see signedByTag.
 func (p *policy) signedTag(refs *packp.AdvRefs, r backend.Revision) (plumbing.Hash, error) {
 	name := tagName(r)
 	if name == "" {
@@ -96,25 +97,60 @@ func (b *Backend) verify(ctx context.Context, from objects, r backend.Revision, 
 }
 
 func (b *Backend) signed(from objects, r backend.Revision, tag plumbing.Hash) (what string, signed signing.Signed, err error) {
-	id, kind, what := plumbing.NewHash(r.Hex), plumbing.CommitObject, "the commit "+r.Hex
 	if b.policy.byTag() {
-		id, kind, what = tag, plumbing.TagObject, "the tag "+tagName(r)
+		what = "the tag " + tagName(r)
+		signed, err = signedByTag(from, r, tag)
+		return what, signed, err
 	}
-	o, ok, err := from.object(id)
+	what = "the commit " + r.Hex
+	o, ok, err := from.object(plumbing.NewHash(r.Hex))
 	switch {
 	case err != nil:
 		return what, signed, err
-	case ok && kind == plumbing.CommitObject && o.kind != kind:
+	case !ok:
+		return what, signed, lacksSigned(what)
+	case o.kind != plumbing.CommitObject:
 		return what, signed, &noCommitError{o.kind}
-	case !ok || o.kind != kind:
-		return what, signed, fault.New(fault.ErrVerification, "the repository lacks %s, so that nothing vouches for the content", what)
-	case kind == plumbing.CommitObject:
-		signed, err = signing.Commit(o.data)
-		return what, signed, err
 	}
-	// Else whoever may push could give a signed tag a second, newer-looking name.
-	if own := signing.TagName(o.data); own != tagName(r) {
-		return what, signed, fault.New(fault.ErrVerification, "%s was made and signed under another name, %q", what, own)
+	signed, err = signing.Commit(o.data)
+	return what, signed, err
+}
+
+// signedByTag takes an annotated tag apart, after it has followed what the tag itself says to the
+// revision. That the server says of the tag that it leads there proves nothing. The tag may be
+// one of another tag: each names the next one by its id, so that the first one's signature is
+// good for all.
+func signedByTag(from objects, r backend.Revision, tag plumbing.Hash) (signed signing.Signed, err error) {
+	what := "the tag " + tagName(r)
+	id := tag
+	for depth := range nestedTags {
+		o, ok, err := from.object(id)
+		isTag := ok && o.kind == plumbing.TagObject
+		switch {
+		case err != nil:
+			return signed, err
+		case !isTag && depth == 0:
+			return signed, lacksSigned(what)
+		case !isTag:
+			return signed, fault.New(fault.ErrVerification, "%s itself leads to %s, but the server says that it leads to the commit %s, for which nothing vouches", what, id, r.Hex)
+		}
+		header, ok := signing.ParseTag(o.data)
+		switch {
+		case !ok || !backend.IsHex(header.Object, 40):
+			return signed, fault.New(fault.ErrVerification, "%s is damaged: the tag object %s has not the form that Git gives it", what, id)
+		case depth == 0 && header.Name != tagName(r):
+			// Else whoever may push could give a signed tag a second, newer-looking name.
+			return signed, fault.New(fault.ErrVerification, "%s was made and signed under another name, %q", what, header.Name)
+		case depth == 0:
+			signed = signing.Tag(o.data)
+		}
+		if id = plumbing.NewHash(header.Object); id == plumbing.NewHash(r.Hex) {
+			return signed, nil
+		}
 	}
-	return what, signing.Tag(o.data), nil
+	return signed, fault.New(fault.ErrVerification, "%s is a tag of a tag more than %d times", what, nestedTags)
+}
+
+func lacksSigned(what string) error {
+	return fault.New(fault.ErrVerification, "the repository lacks %s, so that nothing vouches for the content", what)
 }

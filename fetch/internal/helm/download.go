@@ -107,7 +107,7 @@ func (b *Backend) verify(ctx context.Context, client *access.Client, e entry, ar
 	if err != nil {
 		return err
 	}
-	key, err := b.provenance.Verify(what, file, digest)
+	key, err := b.provenance.Verify(what, file, provenance.Chart{Name: path.Base(b.want.Chart), Version: e.Version, File: path.Base(archive.Path), Digest: digest})
 	if err != nil {
 		return err
 	}

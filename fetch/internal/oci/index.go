@@ -12,6 +12,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"kumodo.io/convoy/fetch/internal/fault"
+	"kumodo.io/convoy/fetch/internal/provenance"
 )
 
 const (
@@ -105,13 +106,14 @@ func platformOf(m ocispec.Descriptor) string {
 	return m.Platform.OS + "/" + m.Platform.Architecture
 }
 
-// lookInto reads several manifests and returns the wanted layer of the one that has it. Those
-// that have the same are alike.
+// lookInto reads several manifests and returns the layers of the one that has the wanted one.
+// Those that have the same are alike, but that one of them may have its provenance besides.
 func (s *clients) lookInto(ctx context.Context, index ocispec.Descriptor, candidates []ocispec.Descriptor) ([]ocispec.Descriptor, error) {
 	if len(candidates) > maxCandidates {
 		return nil, ambiguous(index, candidates)
 	}
-	var layers, of []ocispec.Descriptor
+	var found, of []ocispec.Descriptor
+	var layers [][]ocispec.Descriptor
 	for _, candidate := range candidates {
 		descriptor, data, err := s.rawManifest(ctx, candidate.Digest.String())
 		if err != nil {
@@ -125,18 +127,22 @@ func (s *clients) lookInto(ctx context.Context, index ocispec.Descriptor, candid
 			return nil, ambiguous(index, candidates)
 		}
 		if layer, err := s.backend.choose(d.Layers); err == nil {
-			layers, of = append(layers, layer), append(of, candidate)
+			found, of, layers = append(found, layer), append(of, candidate), append(layers, d.Layers)
 		}
 	}
-	if len(layers) == 0 {
+	if len(found) == 0 {
 		return nil, fault.New(fault.ErrContent, "%s is an index of %d manifests, none of which has the one layer that is wanted: %s", index.Digest, len(candidates), listed(candidates))
 	}
-	for _, other := range layers[1:] {
-		if other.Digest != layers[0].Digest {
+	for _, other := range found[1:] {
+		if other.Digest != found[0].Digest {
 			return nil, ambiguous(index, of)
 		}
 	}
-	return layers[:1], nil
+	return layers[max(0, slices.IndexFunc(layers, hasProvenance))], nil
+}
+
+func hasProvenance(layers []ocispec.Descriptor) bool {
+	return slices.ContainsFunc(layers, func(l ocispec.Descriptor) bool { return l.MediaType == provenance.LayerMediaType })
 }
 
 func ambiguous(index ocispec.Descriptor, candidates []ocispec.Descriptor) error {

@@ -9,6 +9,9 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
@@ -19,6 +22,7 @@ import (
 	"kumodo.io/convoy/fetch/internal/backend"
 	"kumodo.io/convoy/fetch/internal/fault"
 	"kumodo.io/convoy/fetch/internal/git/signing"
+	"kumodo.io/convoy/fetch/internal/versions"
 )
 
 // MaxBytes bounds a provenance file, which holds a copy of Chart.yaml.
@@ -52,10 +56,21 @@ func New(spec *sourcev1alpha1.HelmVerification, secret string, trusted map[strin
 	return &Verifier{keys: keys, now: now}, nil
 }
 
-// Verify checks that a provenance file is signed and vouches for an archive; digest is the
-// archive's SHA-256 in lower-case hex. It returns a name of the key, for logs. what names the
-// chart. The error is fault.ErrVerification: a provenance file can be made anew at any time.
-func (v *Verifier) Verify(what string, file []byte, digest string) (key string, err error) {
+// Chart is what a provenance file has to vouch for.
+type Chart struct {
+	// Name and Version as the chart is published. A Version that is none of Semantic Versioning,
+	// such as latest, is not compared.
+	Name, Version string
+	// File is the name of the archive where it is published, if it has one there.
+	File string
+	// Digest of the archive: SHA-256, in lower-case hex.
+	Digest string
+}
+
+// Verify checks that a provenance file is signed and vouches for an archive, under its name as
+// helm verify does. It returns a name of the key, for logs. what names the chart. The error is
+// fault.ErrVerification: a provenance file can be made anew at any time.
+func (v *Verifier) Verify(what string, file []byte, chart Chart) (key string, err error) {
 	message, err := parse(file)
 	if err != nil {
 		return "", fault.New(fault.ErrVerification, "the provenance file of %s cannot be read: %s", what, err)
@@ -64,13 +79,46 @@ func (v *Verifier) Verify(what string, file []byte, digest string) (key string, 
 	if err != nil {
 		return "", fault.New(fault.ErrVerification, "%s", err)
 	}
-	for _, archive := range message.archives {
-		if archive == "sha256:"+digest {
+	named := false
+	for name, digest := range message.archives {
+		if !chart.called(name) {
+			continue
+		}
+		if named = true; digest == "sha256:"+chart.Digest {
 			return key, nil
 		}
 	}
-	return "", fault.New(fault.ErrVerification, "the provenance file of %s is signed, but for another archive than that with the digest sha256:%s", what, digest)
+	if !named {
+		return "", fault.New(fault.ErrVerification, "the provenance file of %s is signed, but for another chart: it names %s, and not %s", what, message.listed(), chart.archive())
+	}
+	return "", fault.New(fault.ErrVerification, "the provenance file of %s is signed, but for another archive than that with the digest sha256:%s", what, chart.Digest)
 }
+
+// called says whether a file can be the chart's archive by its name: that under which it is
+// published, or that which helm package gives it. Registries know names in lower case only, and
+// write versions in their own way.
+func (c Chart) called(file string) bool {
+	if file == c.File && file != "" {
+		return true
+	}
+	rest, packaged := strings.CutSuffix(file, archiveSuffix)
+	if !packaged || len(rest) <= len(c.Name) || !strings.EqualFold(rest[:len(c.Name)], c.Name) || rest[len(c.Name)] != '-' {
+		return false
+	}
+	version := versions.Parse(rest[len(c.Name)+1:])
+	return version != nil && (versions.Parse(c.Version) == nil || versions.Same(version.Original(), c.Version))
+}
+
+// archive is what the archive should be called, for messages.
+func (c Chart) archive() string {
+	if versions.Parse(c.Version) == nil {
+		return "a version of " + c.Name
+	}
+	return c.Name + "-" + c.Version + archiveSuffix
+}
+
+// archiveSuffix is how helm package lets the names of archives end.
+const archiveSuffix = ".tgz"
 
 // Missing is the error for a chart without provenance file. where names the place at which
 // it should be.
@@ -81,8 +129,19 @@ func Missing(what, where string) error {
 // message is a provenance file, taken apart.
 type message struct {
 	signed signing.Signed
-	// archives are the digests that it names, as sha256:<hex digits>.
-	archives []string
+	// archives are the digests that it names, as sha256:<hex digits>, by the names of files.
+	archives map[string]string
+}
+
+// listed names the archives for a message.
+func (m *message) listed() string {
+	const most = 3
+	names := slices.Sorted(maps.Keys(m.archives))
+	text := (*fault.Scrubber)(nil).Clean(strings.Join(names[:min(most, len(names))], ", "))
+	if len(names) > most {
+		text += fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return text
 }
 
 // parse reads a provenance file without trusting anything of it.
@@ -135,7 +194,7 @@ func rearmored(body io.Reader) ([]byte, error) {
 
 // sums finds the digests of archives in what is signed: the second of its two documents in
 // YAML, after Chart.yaml.
-func sums(plain []byte) ([]string, error) {
+func sums(plain []byte) (map[string]string, error) {
 	_, second, found := bytes.Cut(plain, []byte("\n...\n"))
 	if !found {
 		return nil, fmt.Errorf("it names no archives")
@@ -146,11 +205,11 @@ func sums(plain []byte) ([]string, error) {
 	if yaml.Unmarshal(second, &document) != nil {
 		return nil, fmt.Errorf("what it says of archives is not written in YAML")
 	}
-	var archives []string
-	for _, node := range document.Files {
+	archives := map[string]string{}
+	for name, node := range document.Files {
 		digest, ok := bytes.CutPrefix([]byte(node.Value), []byte("sha256:"))
 		if ok && backend.IsHex(string(digest), 64) {
-			archives = append(archives, "sha256:"+string(bytes.ToLower(digest)))
+			archives[name] = "sha256:" + string(bytes.ToLower(digest))
 		}
 	}
 	if len(archives) == 0 {

@@ -61,7 +61,7 @@ func TestVerify(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)
-			name, err := verifier(t, key, short).Verify("the chart web 1.0.0", []byte(tc.given), testsource.SHA256(archive))
+			name, err := verifier(t, key, short).Verify("the chart web 1.0.0", []byte(tc.given), web("1.0.0"))
 			if tc.wantText == "" {
 				g.Expect(err).NotTo(HaveOccurred())
 				g.Expect(name).NotTo(BeEmpty())
@@ -70,6 +70,52 @@ func TestVerify(t *testing.T) {
 			g.Expect(errors.Is(err, fault.ErrVerification)).To(BeTrue(), "%v", err)
 			g.Expect(errors.Is(err, fault.ErrContent)).To(BeFalse(), "a provenance file can be made anew")
 			g.Expect(err.Error()).To(And(ContainSubstring(tc.wantText), ContainSubstring("the chart web 1.0.0")))
+		})
+	}
+}
+
+func web(version string) Chart {
+	return Chart{Name: "web", Version: version, Digest: testsource.SHA256(archive)}
+}
+
+// TestVerifyNames has one archive signed under names that are, or are not, those of the chart.
+func TestVerifyNames(t *testing.T) {
+	key := testsource.NewOpenPGPKey(t, signed, 0)
+	files := func(names ...string) string {
+		text := "name: web\n\n...\nfiles:\n"
+		for _, name := range names {
+			text += "  " + name + ": sha256:" + testsource.SHA256(archive) + "\n"
+		}
+		return text
+	}
+	for _, tc := range []struct {
+		name, given, wantText string
+		chart                 Chart
+	}{
+		{name: "its own", given: files("web-1.0.0.tgz"), chart: web("1.0.0")},
+		{name: "its own, and the tag with a v", given: files("web-1.0.0.tgz"), chart: web("v1.0.0")},
+		{name: "its own, and the tag with an underscore", given: files("web-1.0.0+a.tgz"), chart: web("1.0.0_a")},
+		{name: "its own in another case", given: files("Web-1.0.0.tgz"), chart: web("1.0.0")},
+		{name: "its own, whatever the version", given: files("web-1.0.0.tgz"), chart: web("latest")},
+		{name: "that under which it is published", given: files("any.tar"), chart: Chart{Name: "web", Version: "1.0.0", File: "any.tar", Digest: testsource.SHA256(archive)}},
+		{name: "among others", given: files("db-1.0.0.tgz", "web-1.0.0.tgz"), chart: web("1.0.0")},
+		{name: "another chart's", given: files("db-1.0.0.tgz"), chart: web("1.0.0"), wantText: "is signed, but for another chart: it names db-1.0.0.tgz, and not web-1.0.0.tgz"},
+		{name: "another chart's, whatever the version", given: files("db-1.0.0.tgz"), chart: web("latest"), wantText: "and not a version of web"},
+		{name: "another version's", given: files("web-1.0.1.tgz"), chart: web("1.0.0"), wantText: "for another chart"},
+		{name: "that of a chart whose name goes on", given: files("web-db-1.0.0.tgz"), chart: web("1.0.0"), wantText: "for another chart"},
+		{name: "no chart's", given: files("web-1.0.0"), chart: web("1.0.0"), wantText: "for another chart"},
+		{name: "none", given: files(`""`), chart: web("1.0.0"), wantText: "for another chart"},
+		{name: "many", given: files("a", "b", "c", "d", "e"), chart: web("1.0.0"), wantText: "it names a, b, c and 2 more, and not"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := NewWithT(t)
+			_, err := verifier(t, key).Verify("the chart", key.ClearSign(signed, tc.given), tc.chart)
+			if tc.wantText == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+				return
+			}
+			g.Expect(errors.Is(err, fault.ErrVerification)).To(BeTrue(), "%v", err)
+			g.Expect(err).To(MatchError(ContainSubstring(tc.wantText)))
 		})
 	}
 }
@@ -117,7 +163,7 @@ func TestSignatureOfGnuPG(t *testing.T) {
 	message := run("--clearsign", "--output", "-", file)
 	v, err := New(&sourcev1alpha1.HelmVerification{Provider: "gpg"}, "team/keys", map[string][]byte{"a.gpg": run("--export")}, time.Now)
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = v.Verify("the chart web", message, testsource.SHA256(archive))
+	_, err = v.Verify("the chart web", message, web("1.0.0"))
 	g.Expect(err).NotTo(HaveOccurred())
 }
 

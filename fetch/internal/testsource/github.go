@@ -27,8 +27,9 @@ type GitHub struct {
 	PrivateKey string
 	// Lifetime of the tokens that it makes.
 	Lifetime time.Duration
-	// Status answers with an error instead, unless it is 0.
+	// Status answers with an error instead, unless it is 0, and Header with these headers.
 	Status int
+	Header map[string]string
 
 	key *rsa.PrivateKey
 	now func() time.Time
@@ -56,6 +57,10 @@ func ServeGitHub(t testing.TB, now func() time.Time) *GitHub {
 func (g *GitHub) serve(w http.ResponseWriter, r *http.Request) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	w.Header().Set("Date", g.now().UTC().Format(http.TimeFormat))
+	for name, value := range g.Header {
+		w.Header().Set(name, value)
+	}
 	if g.Status != 0 {
 		http.Error(w, "no: "+r.Header.Get("Authorization"), g.Status)
 		return

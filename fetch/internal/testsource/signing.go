@@ -43,7 +43,18 @@ func WithSignature(raw, signature string) string {
 // unless sign is nil, and pushes it.
 func (r *GitRepository) SignTag(ref, name string, sign Sign) {
 	r.t.Helper()
-	raw := "object " + r.Git("rev-parse", "HEAD") + "\ntype commit\ntag " + name + "\ntagger Test <test@example.test> 1760000000 +0000\n\na release\n"
+	r.signTag("HEAD", "commit", ref, name, sign)
+}
+
+// SignTagOf makes an annotated tag of another object than HEAD.
+func (r *GitRepository) SignTagOf(object, kind, name string, sign Sign) {
+	r.t.Helper()
+	r.signTag(object, kind, name, name, sign)
+}
+
+func (r *GitRepository) signTag(object, kind, ref, name string, sign Sign) {
+	r.t.Helper()
+	raw := "object " + r.Git("rev-parse", object) + "\ntype " + kind + "\ntag " + name + "\ntagger Test <test@example.test> 1760000000 +0000\n\na release\n"
 	if sign != nil {
 		raw += sign([]byte(raw))
 	}

@@ -20,8 +20,8 @@ func openMemory(context.Context, *url.URL, bool) (store.Place, error) {
 	return store.Place{Bucket: memblob.OpenBucket(nil)}, nil
 }
 
-// openDirectory opens a directory of this machine. What is made is accessible to its owner
-// only.
+// openDirectory opens a directory of this machine. The directories that are made are accessible
+// to their owner only; the store sees to the files.
 func openDirectory(_ context.Context, u *url.URL, readOnly bool) (store.Place, error) {
 	if u.Host != "" || !filepath.IsAbs(u.Path) {
 		return store.Place{}, errors.New("the URL must be file:// and an absolute path, without host")

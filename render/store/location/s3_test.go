@@ -345,12 +345,12 @@ func TestNothingIsListedS3(t *testing.T) {
 	at := opened(t, urlOf(m.url, "renders"), store.Options{})
 	r := storetest.Record(t)
 	g.Expect(at.Put(t.Context(), r)).To(Succeed())
-	g.Expect(requests.Load()).To(BeEquivalentTo(3), "a look, the render, its index entry")
+	g.Expect(requests.Load()).To(BeEquivalentTo(5), "looks at its mark, at removals and at the render; the render, its index entry")
 	_, err := at.Get(t.Context(), "team", "web", r.Result.Digest)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(requests.Load()).To(BeEquivalentTo(4))
+	g.Expect(requests.Load()).To(BeEquivalentTo(6))
 	g.Expect(at.Put(t.Context(), r)).To(Succeed())
-	g.Expect(requests.Load()).To(BeEquivalentTo(8), "a look at the render and its mark; the entry is refused, and looked at")
+	g.Expect(requests.Load()).To(BeEquivalentTo(10), "looks at its mark, at removals, at the render and its entry")
 }
 
 // What changed behind the server's back is not what was stored, and says where it is.

@@ -4,8 +4,8 @@ package signing
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -25,40 +25,139 @@ type keyring struct {
 	keys   openpgp.EntityList
 }
 
-// newKeyring reads all keys of a Secret whose names end in .asc or .gpg, armored or not.
+// newKeyring reads all keys of a Secret whose names end in .asc or .gpg, armored or not. Copies
+// of one key are put together: each may know what the others do not, that it is revoked, say.
 func newKeyring(secret string, data map[string][]byte) (*keyring, error) {
 	ring := &keyring{secret: secret}
+	unread := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(data)) {
 		if !strings.HasSuffix(name, ".asc") && !strings.HasSuffix(name, ".gpg") {
 			continue
 		}
-		keys, err := readKeys(data[name])
+		keys, skipped, err := readKeys(data[name])
 		if err != nil || len(keys) == 0 {
 			return nil, fault.New(fault.ErrSecret, "the key %s of the Secret %s is no usable OpenPGP public key", name, secret)
+		}
+		for _, key := range skipped {
+			unread[key] = name
 		}
 		ring.keys = append(ring.keys, keys...)
 	}
 	if len(ring.keys) == 0 {
 		return nil, noKeys(secret, "names that end in .asc or .gpg are", data)
 	}
+	ring.keys = merged(ring.keys)
+	for _, key := range ring.keys {
+		if name, ok := unread[string(key.PrimaryKey.Fingerprint)]; ok {
+			return nil, fault.New(fault.ErrSecret, "the key %s of the Secret %s holds a copy of the OpenPGP key %016X that cannot be read, so that nobody knows whether the key is revoked; export it again, with its user IDs", name, secret, key.PrimaryKey.KeyId)
+		}
+	}
 	return ring, nil
 }
 
-// readKeys reads public keys; several armored blocks may follow each other.
-func readKeys(data []byte) (keys openpgp.EntityList, err error) {
+// readKeys reads public keys; several armored blocks may follow each other. skipped are the
+// fingerprints of those that the library passes over when there are others in the same block.
+func readKeys(data []byte) (keys openpgp.EntityList, skipped []string, err error) {
 	const begin = "-----BEGIN PGP "
 	if !bytes.Contains(data, []byte(begin)) {
-		return openpgp.ReadKeyRing(bytes.NewReader(data))
+		return readBlock(data)
 	}
 	blocks := bytes.Split(data, []byte(begin))
-	for _, block := range blocks[1:] {
-		more, err := openpgp.ReadArmoredKeyRing(bytes.NewReader(append([]byte(begin), block...)))
+	for _, text := range blocks[1:] {
+		block, err := armor.Decode(bytes.NewReader(append([]byte(begin), text...)))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		keys = append(keys, more...)
+		if block.Type != openpgp.PublicKeyType && block.Type != openpgp.PrivateKeyType {
+			return nil, nil, pgperrors.InvalidArgumentError("no block of keys")
+		}
+		raw, err := io.ReadAll(block.Body)
+		if err != nil {
+			return nil, nil, err
+		}
+		more, others, err := readBlock(raw)
+		if err != nil {
+			return nil, nil, err
+		}
+		keys, skipped = append(keys, more...), append(skipped, others...)
 	}
-	return keys, nil
+	return keys, skipped, nil
+}
+
+func readBlock(raw []byte) (keys openpgp.EntityList, skipped []string, err error) {
+	if keys, err = openpgp.ReadKeyRing(bytes.NewReader(raw)); err != nil {
+		return nil, nil, err
+	}
+	skipped = primaries(raw)
+	for _, key := range keys {
+		if i := slices.Index(skipped, string(key.PrimaryKey.Fingerprint)); i >= 0 {
+			skipped = slices.Delete(skipped, i, i+1)
+		}
+	}
+	return keys, skipped, nil
+}
+
+// primaries returns the fingerprints of all primary keys in a block, once for each copy.
+func primaries(raw []byte) (fingerprints []string) {
+	const public, private = 6, 5
+	for packets := packet.NewOpaqueReader(bytes.NewReader(raw)); ; {
+		p, err := packets.Next()
+		if err != nil {
+			return fingerprints
+		}
+		if p.Tag != public && p.Tag != private {
+			continue
+		}
+		parsed, err := p.Parse()
+		switch key := parsed.(type) {
+		case *packet.PublicKey:
+			if err == nil {
+				fingerprints = append(fingerprints, string(key.Fingerprint))
+			}
+		case *packet.PrivateKey:
+			if err == nil {
+				fingerprints = append(fingerprints, string(key.Fingerprint))
+			}
+		}
+	}
+}
+
+// merged puts the copies of each key together, as GnuPG does when it takes in one that it has:
+// the revocations of any copy count, the newest of all signatures of the key over itself, and the
+// subkeys of all.
+func merged(copies openpgp.EntityList) (keys openpgp.EntityList) {
+	known := map[string]*openpgp.Entity{}
+	for _, one := range copies {
+		key, ok := known[string(one.PrimaryKey.Fingerprint)]
+		if !ok {
+			key = &openpgp.Entity{PrimaryKey: one.PrimaryKey, Identities: map[string]*openpgp.Identity{}}
+			known[string(one.PrimaryKey.Fingerprint)] = key
+			keys = append(keys, key)
+		}
+		key.Revocations = append(key.Revocations, one.Revocations...)
+		key.DirectSignatures = append(key.DirectSignatures, one.DirectSignatures...)
+		for name, identity := range one.Identities {
+			if same, ok := key.Identities[name]; ok {
+				same.SelfCertifications = append(same.SelfCertifications, identity.SelfCertifications...)
+				same.Revocations = append(same.Revocations, identity.Revocations...)
+				continue
+			}
+			identity.Primary = key
+			key.Identities[name] = identity
+		}
+		for _, subkey := range one.Subkeys {
+			at := slices.IndexFunc(key.Subkeys, func(s openpgp.Subkey) bool { return bytes.Equal(s.PublicKey.Fingerprint, subkey.PublicKey.Fingerprint) })
+			if at >= 0 {
+				same := &key.Subkeys[at]
+				same.Bindings = append(same.Bindings, subkey.Bindings...)
+				same.Revocations = append(same.Revocations, subkey.Revocations...)
+				continue
+			}
+			subkey.Primary, subkey.PrivateKey = key, nil
+			key.Subkeys = append(key.Subkeys, subkey)
+		}
+	}
+	return keys
 }
 
 // Verify is part of Verifier. The library holds the signature to the key at the time that
@@ -68,51 +167,34 @@ func (k *keyring) Verify(what string, signed Signed, now time.Time) (string, err
 		return "", err
 	}
 	config := &packet.Config{Time: func() time.Time { return now.Add(clockSkew) }}
+	k.settleRevocations(now, config)
 	signature, signer, err := openpgp.VerifyArmoredDetachedSignature(k.keys, bytes.NewReader(signed.Payload), bytes.NewReader(signed.Signature), config)
+	if err == nil {
+		_, err = signer.VerifyPrimaryKey(now, config)
+	}
+	if err == nil {
+		if _, ok := signer.SigningKeyById(now, *signature.IssuerKeyId, config); !ok {
+			err = pgperrors.ErrKeyIncorrect
+		}
+	}
 	if err != nil {
-		return "", k.failed(what, signed.Signature, err)
+		return "", k.failed(what, signed.Signature, err, now, config)
 	}
-	name := fmt.Sprintf("%016X", *signature.IssuerKeyId)
-	if _, err := signer.VerifyPrimaryKey(now, config); err != nil {
-		return "", k.failed(what, signed.Signature, err)
+	return fmt.Sprintf("%016X", *signature.IssuerKeyId), nil
+}
+
+// settleRevocations has the library find out which revocations of user IDs are good. It remembers
+// the answer, which must not be that for the time of a signature, before the revocation was made.
+func (k *keyring) settleRevocations(now time.Time, config *packet.Config) {
+	for _, key := range k.keys {
+		for _, identity := range key.Identities {
+			for _, revocation := range identity.Revocations {
+				one := openpgp.Identity{Primary: key, Name: identity.Name, Revocations: []*packet.VerifiableSignature{revocation}}
+				one.Revoked(nil, now, config)
+			}
+		}
 	}
-	if _, ok := signer.SigningKeyById(now, *signature.IssuerKeyId, config); !ok {
-		return "", fault.NewUnverified("%s is signed with the OpenPGP key %s, which is expired, revoked or not for signing", what, name)
-	}
-	return name, nil
 }
 
 // clockSkew is how far ahead the clock of who signed may be.
 const clockSkew = 10 * time.Minute
-
-func (k *keyring) failed(what string, signature []byte, err error) error {
-	key := issuer(signature)
-	var bad pgperrors.SignatureError
-	switch {
-	case errors.Is(err, pgperrors.ErrUnknownIssuer):
-		return fault.NewUnverified("%s is signed with the OpenPGP key %s, which the Secret %s does not hold", what, key, k.secret)
-	case errors.Is(err, pgperrors.ErrKeyExpired):
-		return fault.NewUnverified("%s is signed with the OpenPGP key %s, which is expired", what, key)
-	case errors.Is(err, pgperrors.ErrKeyRevoked):
-		return fault.NewUnverified("%s is signed with the OpenPGP key %s, which is revoked", what, key)
-	case errors.Is(err, pgperrors.ErrSignatureExpired):
-		return fault.NewUnverified("%s has an OpenPGP signature that is expired or from the future", what)
-	case errors.As(err, &bad):
-		return fault.NewUnverified("the signature of %s with the OpenPGP key %s is not valid: %s", what, key, (*fault.Scrubber)(nil).Clean(bad.Error()))
-	}
-	return fault.NewUnverified("the OpenPGP signature of %s cannot be accepted: %s", what, (*fault.Scrubber)(nil).Clean(err.Error()))
-}
-
-// issuer names the key that a signature says it was made with.
-func issuer(armored []byte) string {
-	const unknown = "(unnamed)"
-	block, err := armor.Decode(bytes.NewReader(armored))
-	if err != nil {
-		return unknown
-	}
-	p, err := packet.NewReader(block.Body).Next()
-	if signature, ok := p.(*packet.Signature); err == nil && ok && signature.IssuerKeyId != nil {
-		return fmt.Sprintf("%016X", *signature.IssuerKeyId)
-	}
-	return unknown
-}

@@ -4,6 +4,7 @@ package signing
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -26,8 +27,21 @@ const (
 type signers struct {
 	secret  string
 	trusted []signer
+	// others are keys of allowed_signers that sign no commits and tags, and why not.
+	others  []other
 	revoked []ssh.PublicKey
 }
+
+type other struct {
+	key ssh.PublicKey
+	why string
+}
+
+// Why a key of allowed_signers signs no commits and tags.
+const (
+	forAuthority = "for a certificate authority, which is not supported"
+	forOthers    = "not for the namespace " + namespace
+)
 
 // signer is a key with the time that it is trusted in; zero times do not bound it.
 type signer struct {
@@ -55,10 +69,33 @@ func newSigners(secret string, data map[string][]byte) (*signers, error) {
 			return nil, fault.New(fault.ErrSecret, "the key %s of the Secret %s cannot be read: %s", name, secret, err)
 		}
 	}
-	if len(s.trusted) == 0 {
-		return nil, noKeys(secret, allowedSigners+" or names that end in .pub are", data)
+	switch {
+	case len(s.trusted) > 0:
+		return s, nil
+	case len(s.others) > 0:
+		return nil, fault.New(fault.ErrSecret, "the Secret %s holds no keys to trust: in its key %s, %s", secret, allowedSigners, s.passedOver())
 	}
-	return s, nil
+	return nil, noKeys(secret, allowedSigners+" or names that end in .pub are", data)
+}
+
+// passedOver says how many lines of allowed_signers are passed over, and why.
+func (s *signers) passedOver() string {
+	var parts []string
+	for _, why := range []string{forAuthority, forOthers} {
+		n := 0
+		for _, o := range s.others {
+			if o.why == why {
+				n++
+			}
+		}
+		switch {
+		case n == 1:
+			parts = append(parts, "1 line is "+why)
+		case n > 1:
+			parts = append(parts, fmt.Sprintf("%d lines are %s", n, why))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 func eachLine(data []byte, read func(string) error) error {
@@ -114,27 +151,32 @@ func (s *signers) allowed(line string) error {
 	if err != nil {
 		return errNoPublicKey
 	}
-	trusted := signer{key: key}
+	trusted, why := signer{key: key}, ""
 	for _, option := range options {
 		name, value, _ := strings.Cut(option, "=")
 		value = strings.Trim(value, `"`)
 		switch strings.ToLower(name) {
 		case "cert-authority":
-			return lineError("is for a certificate authority; only plain keys are supported")
+			why = forAuthority
 		case "namespaces":
 			if !matchList(value, namespace) {
-				return nil
+				why = cmp.Or(why, forOthers)
 			}
 		case "valid-after":
 			trusted.after, err = parseTime(value)
 		case "valid-before":
 			trusted.before, err = parseTime(value)
 		default:
-			return lineError("has an option that is none of namespaces, valid-after, valid-before")
+			return lineError("has an option that is none of namespaces, valid-after, valid-before, cert-authority")
 		}
 		if err != nil {
 			return err
 		}
+	}
+	if why != "" {
+		// Other lines are good all the same.
+		s.others = append(s.others, other{key, why})
+		return nil
 	}
 	s.trusted = append(s.trusted, trusted)
 	return nil
@@ -190,6 +232,11 @@ func (s *signers) accepts(what string, key ssh.PublicKey, name string, now time.
 		return fault.NewUnverified("%s is signed with the SSH key %s, which is revoked in the Secret %s", what, name, s.secret)
 	}
 	reason := fmt.Sprintf("which the Secret %s does not hold", s.secret)
+	for _, o := range s.others {
+		if same(o.key) {
+			reason = fmt.Sprintf("whose line in %s of the Secret %s is %s", allowedSigners, s.secret, o.why)
+		}
+	}
 	for _, trusted := range s.trusted {
 		switch {
 		case !same(trusted.key):

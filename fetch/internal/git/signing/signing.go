@@ -112,18 +112,28 @@ func Tag(raw []byte) Signed {
 	return Signed{Payload: payload, Signature: raw[at:]}
 }
 
-// TagName returns the name that an annotated tag says it has, "" for none.
-func TagName(raw []byte) string {
-	for line := range bytes.Lines(raw) {
-		line = bytes.TrimSuffix(line, []byte("\n"))
-		if len(line) == 0 {
-			return ""
+// TagHeader is what an annotated tag says of itself.
+type TagHeader struct {
+	// Object is the id of what is tagged, Name what the tag was called when it was made.
+	Object, Name string
+}
+
+// ParseTag reads the header of an annotated tag as Git does, which wants these lines first, in
+// this order; ok is false for another form. So what it says is part of what is signed: see Tag.
+func ParseTag(raw []byte) (h TagHeader, ok bool) {
+	rest := raw
+	for _, field := range []struct {
+		key   string
+		value *string
+	}{{"object ", &h.Object}, {"type ", new(string)}, {"tag ", &h.Name}} {
+		line, more, ended := bytes.Cut(rest, []byte("\n"))
+		value, found := bytes.CutPrefix(line, []byte(field.key))
+		if !ended || !found {
+			return TagHeader{}, false
 		}
-		if name, ok := bytes.CutPrefix(line, []byte("tag ")); ok {
-			return string(name)
-		}
+		*field.value, rest = string(value), more
 	}
-	return ""
+	return h, true
 }
 
 // withoutSignatures takes the headers with signatures out of an object. A header goes on

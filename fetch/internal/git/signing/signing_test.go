@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -58,34 +59,72 @@ func TestTag(t *testing.T) {
 			got := Tag([]byte(tc.given))
 			g.Expect(string(got.Payload)).To(Equal(tc.payload))
 			g.Expect(string(got.Signature)).To(Equal(tc.signature))
-			g.Expect(TagName([]byte(tc.given))).To(Equal("v1"))
 		})
 	}
-	NewWithT(t).Expect(TagName([]byte("object 0\n\ntag late\n"))).To(BeEmpty())
+}
+
+// TestParseTag holds tags to the order of lines that Git wants, so that nothing else can be read
+// out of them than Git reads.
+func TestParseTag(t *testing.T) {
+	for _, tc := range []struct {
+		name, given string
+		want        TagHeader
+		ok          bool
+	}{
+		{"a tag", "object 1\ntype commit\ntag v1\ntagger a\n\nobject 2\ntag v2\n", TagHeader{"1", "v1"}, true},
+		{"nothing behind", "object 1\ntype commit\ntag v1\n", TagHeader{"1", "v1"}, true},
+		{"no name", "object 1\ntype commit\ntagger a\n\ntag v1\n", TagHeader{}, false},
+		{"no line end", "object 1\ntype commit\ntag v1", TagHeader{}, false},
+		{"no type", "object 1\ntag v1\n\n", TagHeader{}, false},
+		{"another order", "type commit\nobject 1\ntag v1\n\n", TagHeader{}, false},
+		{"something before", "gpgsig x\nobject 1\ntype commit\ntag v1\n\n", TagHeader{}, false},
+		{"nothing", "", TagHeader{}, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := NewWithT(t)
+			got, ok := ParseTag([]byte(tc.given))
+			g.Expect(ok).To(Equal(tc.ok))
+			g.Expect(got).To(Equal(tc.want))
+		})
+	}
 }
 
 func TestSSHSignaturesThatAreTooWeak(t *testing.T) {
-	g := NewWithT(t)
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	g.Expect(err).NotTo(HaveOccurred())
-	signer, err := ssh.NewSignerFromKey(key)
-	g.Expect(err).NotTo(HaveOccurred())
-	verifier, err := NewVerifier(SSH, "team/keys", map[string][]byte{"a.pub": ssh.MarshalAuthorizedKey(signer.PublicKey())})
-	g.Expect(err).NotTo(HaveOccurred())
-	for algorithm, wantText := range map[string]string{ssh.KeyAlgoRSASHA512: "", ssh.KeyAlgoRSASHA256: "", ssh.KeyAlgoRSA: "too weak"} {
-		sign := testsource.SignSSH(t, signer, "git", algorithm)
-		_, err := verifier.Verify("it", Signed{Payload: []byte("payload"), Signature: []byte(sign([]byte("payload")))}, time.Now())
-		if wantText == "" {
+	for _, tc := range []struct {
+		bits      int
+		algorithm string
+		wantText  string
+	}{
+		{2048, ssh.KeyAlgoRSASHA512, ""},
+		{2048, ssh.KeyAlgoRSASHA256, ""},
+		{2048, ssh.KeyAlgoRSA, "too weak"},
+		{1024, ssh.KeyAlgoRSASHA512, "an RSA key of 1024 bits; 2048 are the least"},
+		{1024, ssh.KeyAlgoRSASHA256, "an RSA key of 1024 bits"},
+	} {
+		t.Run(fmt.Sprint(tc.algorithm, " with ", tc.bits), func(t *testing.T) {
+			g := NewWithT(t)
+			key, err := rsa.GenerateKey(rand.Reader, tc.bits)
 			g.Expect(err).NotTo(HaveOccurred())
-			continue
-		}
-		g.Expect(err).To(MatchError(ContainSubstring(wantText)))
+			signer, err := ssh.NewSignerFromKey(key)
+			g.Expect(err).NotTo(HaveOccurred())
+			verifier, err := NewVerifier(SSH, "team/keys", map[string][]byte{"a.pub": ssh.MarshalAuthorizedKey(signer.PublicKey())})
+			g.Expect(err).NotTo(HaveOccurred())
+			sign := testsource.SignSSH(t, signer, "git", tc.algorithm)
+			_, err = verifier.Verify("it", Signed{Payload: []byte("payload"), Signature: []byte(sign([]byte("payload")))}, time.Now())
+			if tc.wantText == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+				return
+			}
+			g.Expect(err).To(MatchError(ContainSubstring(tc.wantText)))
+		})
 	}
 }
 
 func TestAllowedSigners(t *testing.T) {
 	key, _ := testsource.NewSigner(t)
+	other, _ := testsource.NewSigner(t)
 	public := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key.PublicKey())))
+	public2 := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(other.PublicKey())))
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	for _, tc := range []struct{ name, given, secretText, text string }{
 		{name: "plain", given: "a@b " + public},
@@ -96,8 +135,14 @@ func TestAllowedSigners(t *testing.T) {
 		{name: "comments and line ends", given: "# x\r\n\r\na@b " + public + "\r\n"},
 		{name: "over", given: `a@b valid-before="202601011200" ` + public, text: "expired"},
 		{name: "over, and good on another line", given: `a@b valid-before="2025" ` + public, secretText: "YYYYMMDD"},
-		{name: "negated namespace", given: `a@b namespaces="!git,*" ` + public, secretText: "no keys to trust"},
-		{name: "authority", given: "a@b cert-authority " + public, secretText: "certificate authority"},
+		{name: "negated namespace", given: `a@b namespaces="!git,*" ` + public, secretText: "no keys to trust: in its key allowed_signers, 1 line is not for the namespace git"},
+		{name: "authority", given: "a@b cert-authority " + public, secretText: "no keys to trust: in its key allowed_signers, 1 line is for a certificate authority, which is not supported"},
+		{name: "authority and other namespaces", given: "a@b cert-authority " + public + "\na@b namespaces=file " + public + "\nc@d cert-authority,namespaces=\"git\" " + public,
+			secretText: "2 lines are for a certificate authority, which is not supported, 1 line is not for the namespace git"},
+		{name: "authority beside a key", given: "a@b cert-authority " + public2 + "\na@b " + public},
+		{name: "authority of this key beside another key", given: "a@b cert-authority " + public + "\na@b " + public2, text: "whose line in allowed_signers of the Secret team/keys is for a certificate authority"},
+		{name: "other namespaces beside another key", given: "a@b namespaces=file " + public + "\na@b " + public2, text: "whose line in allowed_signers of the Secret team/keys is not for the namespace git"},
+		{name: "other namespaces, and good on another line", given: "a@b namespaces=file " + public + "\na@b " + public},
 		{name: "unknown option", given: "a@b no-pty " + public, secretText: "none of namespaces"},
 		{name: "no principals", given: public, secretText: "line 1 holds no SSH public key"},
 		{name: "one word", given: "a@b", secretText: "line 1 holds no SSH public key"},
@@ -183,7 +228,7 @@ func TestSignaturesOfTheTools(t *testing.T) {
 			g.Expect(verify(t, OpenPGP, "k.gpg", tool(t, home, "", "gpg", "--export", user), tool(t, home, payload, "gpg", sign...))).To(Succeed(), algorithm)
 			if algorithm == "rsa3072" {
 				weak := tool(t, home, payload, "gpg", append([]string{"--digest-algo", "SHA1"}, sign...)...)
-				g.Expect(verify(t, OpenPGP, "k.asc", public, weak)).To(MatchError(ContainSubstring("insecure message hash algorithm")))
+				g.Expect(verify(t, OpenPGP, "k.asc", public, weak)).To(MatchError(ContainSubstring("over a SHA-1 digest, which is too weak")))
 			}
 		}
 	})
@@ -203,10 +248,14 @@ func FuzzVerify(f *testing.F) {
 	now := time.Unix(1_760_000_000, 0)
 	for _, sign := range []testsource.Sign{testsource.SignSSH(f, key, "git", ""), pgp.SignAt(now)} {
 		f.Add([]byte(testsource.WithSignature(rawCommit, sign([]byte(rawCommit)))), true)
-		f.Add([]byte("object 0\ntag v1\n\nm\n"+sign([]byte("object 0\ntag v1\n\nm\n"))), false)
+		f.Add([]byte("object 0\ntype commit\ntag v1\n\nm\n"+sign([]byte("object 0\ntype commit\ntag v1\n\nm\n"))), false)
 	}
 	f.Fuzz(func(t *testing.T, raw []byte, commit bool) {
 		signed := Tag(raw)
+		header, ok := ParseTag(raw)
+		if ofSigned, same := ParseTag(signed.Payload); ok && (!same || ofSigned != header) {
+			t.Fatalf("the tag says what is not signed: %q", raw)
+		}
 		if commit {
 			var err error
 			if signed, err = Commit(raw); err != nil {
@@ -228,8 +277,8 @@ func FuzzSigners(f *testing.F) {
 	f.Add([]byte(`"a b" cert-authority ` + public))
 	f.Add([]byte(testsource.NewOpenPGPKey(f, time.Unix(1_700_000_000, 0), 0).Public()))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for provider, name := range map[string]string{SSH: "allowed_signers", OpenPGP: "a.asc"} {
-			if _, err := NewVerifier(provider, "s", map[string][]byte{name: data}); err != nil && !errors.Is(err, fault.ErrSecret) {
+		for provider, names := range map[string][]string{SSH: {"allowed_signers", "a.pub"}, OpenPGP: {"a.asc", "b.gpg"}} {
+			if _, err := NewVerifier(provider, "s", map[string][]byte{names[0]: data, names[1]: data}); err != nil && !errors.Is(err, fault.ErrSecret) {
 				t.Fatalf("an error of another kind: %v", err)
 			}
 		}

@@ -4,6 +4,7 @@ package signing
 
 import (
 	"bytes"
+	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"
@@ -88,6 +89,19 @@ func (s *sshSignature) weak() bool {
 	return s.signature.Format == ssh.KeyAlgoRSA || s.key.Type() == ssh.InsecureKeyAlgoDSA
 }
 
+// minRSA is the shortest RSA key whose signatures are accepted, in bits.
+const minRSA = 2048
+
+// rsaBits returns the length of an RSA key, 0 for any other.
+func rsaBits(key ssh.PublicKey) int {
+	if of, ok := key.(ssh.CryptoPublicKey); ok {
+		if key, ok := of.CryptoPublicKey().(*rsa.PublicKey); ok {
+			return key.N.BitLen()
+		}
+	}
+	return 0
+}
+
 // Verify is part of Verifier.
 func (s *signers) Verify(what string, signed Signed, now time.Time) (string, error) {
 	if err := signed.expect(what, SSH); err != nil {
@@ -103,6 +117,8 @@ func (s *signers) Verify(what string, signed Signed, now time.Time) (string, err
 		return "", fault.NewUnverified("%s is signed with an SSH certificate; only plain keys are supported", what)
 	case signature.namespace != namespace:
 		return "", fault.NewUnverified("%s has an SSH signature for the namespace %q, not for %s", what, (*fault.Scrubber)(nil).Clean(signature.namespace), namespace)
+	case rsaBits(signature.key) > 0 && rsaBits(signature.key) < minRSA:
+		return "", fault.NewUnverified("%s is signed with the SSH key %s, an RSA key of %d bits; %d are the least", what, key, rsaBits(signature.key), minRSA)
 	case signature.weak():
 		return "", fault.NewUnverified("%s has an SSH signature of the kind %s, which is too weak", what, signature.signature.Format)
 	}

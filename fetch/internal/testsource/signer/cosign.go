@@ -9,6 +9,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
@@ -89,6 +90,20 @@ func Bundle(t testing.TB, key crypto.Signer, statement []byte) testsource.Layer 
 		"dsseEnvelope": map[string]any{
 			"payload": base64.StdEncoding.EncodeToString(statement), "payloadType": payloadType,
 			"signatures": []any{map[string]any{"sig": base64.StdEncoding.EncodeToString(Sign(t, key, preAuthentication(payloadType, statement)))}},
+		},
+	})}
+}
+
+// Blob is a layer with a bundle of the signature of a file, as cosign sign-blob makes it.
+func Blob(t testing.TB, key crypto.Signer, file []byte) testsource.Layer {
+	t.Helper()
+	digest := sha256.Sum256(file)
+	return testsource.Layer{MediaType: BundleType, Content: marshal(t, map[string]any{
+		"mediaType":            BundleType,
+		"verificationMaterial": map[string]any{"publicKey": map[string]any{"hint": "any"}},
+		"messageSignature": map[string]any{
+			"messageDigest": map[string]any{"algorithm": "SHA2_256", "digest": base64.StdEncoding.EncodeToString(digest[:])},
+			"signature":     base64.StdEncoding.EncodeToString(Sign(t, key, file)),
 		},
 	})}
 }

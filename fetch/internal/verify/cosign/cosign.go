@@ -51,7 +51,7 @@ func New(identities []sourcev1alpha1.OIDCIdentity, secret string, data map[strin
 // signature is one that was found.
 type signature struct {
 	entity *bundle.Bundle
-	// payload is what was signed; nil for a bundle, which is about the manifest itself.
+	// payload is what was signed; nil for a bundle, whose statement is about the manifest itself.
 	payload []byte
 }
 

@@ -43,6 +43,10 @@ func read(layer ocispec.Descriptor, data []byte) (signature, error) {
 	if err := entity.UnmarshalJSON(data); err != nil {
 		return signature{}, errors.New("the bundle is malformed: " + err.Error())
 	}
+	// Who signs a file says that it is theirs. That it may be deployed is another thing to say.
+	if entity.GetDsseEnvelope() == nil {
+		return signature{}, errors.New("its bundle signs the manifest as a file (cosign sign-blob), which does not sign the artifact; use cosign sign")
+	}
 	return signature{entity: entity}, nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
 	"kumodo.io/convoy/fetch/internal/fault"
+	"kumodo.io/convoy/fetch/internal/testsource"
 	"kumodo.io/convoy/fetch/internal/testsource/signer"
 	"kumodo.io/convoy/fetch/internal/verify/attached"
 )
@@ -55,6 +56,40 @@ func TestClaims(t *testing.T) {
 	}
 }
 
+// TestBlob has the manifest signed as a file, by a key that is trusted.
+func TestBlob(t *testing.T) {
+	g := NewWithT(t)
+	key := signer.Key(t)
+	v, err := New(nil, "team/s", map[string][]byte{"a.pub": []byte(signer.Public(t, key))})
+	g.Expect(err).NotTo(HaveOccurred())
+	check := func(layer testsource.Layer) error {
+		_, err := v.check(ocispec.Descriptor{MediaType: layer.MediaType}, layer.Content, subject())
+		return err
+	}
+	g.Expect(check(signer.Bundle(t, key, signer.Statement(t, digest, signer.SignPredicate)))).To(Succeed())
+	err = check(signer.Blob(t, key, subject().Manifest))
+	g.Expect(errors.Is(err, fault.ErrVerification)).To(BeTrue(), "%v", err)
+	g.Expect(err).To(MatchError(ContainSubstring("cosign sign-blob")))
+}
+
+// TestIdentities are expressions each by itself.
+func TestIdentities(t *testing.T) {
+	data := map[string][]byte{"trusted_root.json": []byte(signer.NewSigstore(t).TrustedRoot(signer.Parts{}))}
+	for expression, ok := range map[string]bool{
+		".*": true, "a|b": true, "(?i)a": true, "https://a\\.test/x": true,
+		"": false, "(": false, "nobody)|(?:.*": false, "a)(?:b": false, "*": false, "a\\": false,
+	} {
+		for _, identity := range []sourcev1alpha1.OIDCIdentity{{Issuer: expression, Subject: "a"}, {Issuer: "a", Subject: expression}} {
+			_, err := New([]sourcev1alpha1.OIDCIdentity{identity}, "team/s", data)
+			if ok {
+				NewWithT(t).Expect(err).NotTo(HaveOccurred(), expression)
+				continue
+			}
+			NewWithT(t).Expect(errors.Is(err, fault.ErrInvalid)).To(BeTrue(), "%q: %v", expression, err)
+		}
+	}
+}
+
 func FuzzSignature(f *testing.F) {
 	key, sigstore := signer.Key(f), signer.NewSigstore(f)
 	byKey, err := New(nil, "team/s", map[string][]byte{"a.pub": []byte(signer.Public(f, key))})
@@ -74,6 +109,7 @@ func FuzzSignature(f *testing.F) {
 		{payload, signer.Simple(f, key, payload).Annotations},
 		{payload, sigstore.Simple("ci@r.test", "https://r.test", payload).Annotations},
 		{signer.Bundle(f, key, signer.Statement(f, other, signer.SignPredicate)).Content, nil},
+		{signer.Blob(f, key, subject().Manifest).Content, nil},
 		{sigstore.Bundle("ci@r.test", "https://r.test", signer.Statement(f, other, signer.SignPredicate)).Content, nil},
 	} {
 		f.Add(layer.content, layer.annotations == nil, layer.annotations[annotationSignature], layer.annotations[annotationCertificate], layer.annotations[annotationLog], layer.annotations[annotationTimestamp])

@@ -11,6 +11,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -93,10 +94,13 @@ func keyless(identities []sourcev1alpha1.OIDCIdentity, secret string, vouches *r
 	}
 	t := trusted{}
 	for _, identity := range identities {
+		if !isExpression(identity.Issuer) || !isExpression(identity.Subject) {
+			return t, fault.New(fault.ErrInvalid, "spec.verify.matchOIDCIdentity: issuer and subject must be regular expressions")
+		}
 		// A part of an identity can be chosen by anybody.
 		one, err := verify.NewShortCertificateIdentity("", whole(identity.Issuer), "", whole(identity.Subject))
-		if err != nil || identity.Issuer == "" || identity.Subject == "" {
-			return t, fault.New(fault.ErrInvalid, "spec.verify.matchOIDCIdentity: issuer and subject must be regular expressions")
+		if err != nil {
+			return t, fault.New(fault.ErrInvalid, "spec.verify.matchOIDCIdentity: %q and %q cannot be used as issuer and subject", identity.Issuer, identity.Subject)
 		}
 		t.policy = append(t.policy, verify.WithCertificateIdentity(one))
 	}
@@ -105,6 +109,13 @@ func keyless(identities []sourcev1alpha1.OIDCIdentity, secret string, vouches *r
 		return t, fault.New(fault.ErrSecret, "the trusted root in the Secret %s cannot be used", secret)
 	}
 	return t, nil
+}
+
+// isExpression says whether a text is an expression by itself: one that is none can be one of
+// another meaning together with what is put around it.
+func isExpression(text string) bool {
+	_, err := regexp.Compile(text)
+	return err == nil && text != ""
 }
 
 // whole makes an expression match nothing but the whole text.
