@@ -134,7 +134,7 @@ func TestReleaseSource(t *testing.T) {
 		{name: "version of an artifact's build, as a tag is written", given: oci(func(o *corev1alpha1.OCISource) { o.Ref.Semver = "109.0.1_up1.0.2" })},
 		{name: "underscores that are no plus", given: chart("app", "1.0.0_up_1"), want: []string{"spec.source.helm.version: FieldValueInvalid"}},
 		{name: "commit", given: git(func(g *corev1alpha1.GitSource) { g.Ref.Commit = strings.Repeat("0a", 20) })},
-		{name: "SHA-256 commit", given: git(func(g *corev1alpha1.GitSource) { g.Ref.Commit = strings.Repeat("0a", 32) })},
+		{name: "SHA-256 commit", given: git(func(g *corev1alpha1.GitSource) { g.Ref.Commit = strings.Repeat("0a", 32) }), want: []string{"spec.source.git.ref.commit: FieldValueInvalid"}},
 		{name: "full name", given: git(func(g *corev1alpha1.GitSource) { g.Ref.Name = "refs/pull/7/head" })},
 		{name: "short commit", given: git(func(g *corev1alpha1.GitSource) { g.Ref.Commit = "0a1b2c3" }), want: []string{"spec.source.git.ref.commit: FieldValueInvalid"}},
 		{name: "no hex commit", given: git(func(g *corev1alpha1.GitSource) { g.Ref.Commit = strings.Repeat("xy", 20) }), want: []string{"spec.source.git.ref.commit: FieldValueInvalid"}},

@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	commitPattern = regexp.MustCompile(`^([0-9a-fA-F]{40}|[0-9a-fA-F]{64})$`)
+	commitPattern = regexp.MustCompile(`^[0-9a-fA-F]{40}$`)
 	digestPattern = regexp.MustCompile(`^(sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})$`)
 	tagPattern    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 	// repositoryPattern is the grammar of repository names of the OCI distribution specification.
@@ -40,7 +40,7 @@ func semverRange(path *field.Path, value string) field.ErrorList {
 // commit checks the full id of a Git commit.
 func commit(path *field.Path, value string) field.ErrorList {
 	if !commitPattern.MatchString(value) {
-		return field.ErrorList{field.Invalid(path, value, "must be a full commit id of 40 or 64 hex digits")}
+		return field.ErrorList{field.Invalid(path, value, "must be a full commit id of 40 hex digits; repositories with ids of SHA-256 cannot be read")}
 	}
 	return nil
 }

@@ -3558,7 +3558,7 @@ func schema_convoy_api_core_v1alpha1_GitRef(ref common.ReferenceCallback) common
 					},
 					"commit": {
 						SchemaProps: spec.SchemaProps{
-							Description: "commit is a full commit id of 40 or 64 hex digits.",
+							Description: "commit is a full commit id of 40 hex digits.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

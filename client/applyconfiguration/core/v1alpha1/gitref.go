@@ -15,7 +15,7 @@ type GitRefApplyConfiguration struct {
 	Tag *string `json:"tag,omitempty"`
 	// semver is a range; the highest tag within it is wanted.
 	Semver *string `json:"semver,omitempty"`
-	// commit is a full commit id of 40 or 64 hex digits.
+	// commit is a full commit id of 40 hex digits.
 	Commit *string `json:"commit,omitempty"`
 	// name is a full reference name, for example refs/pull/7/head.
 	Name *string `json:"name,omitempty"`
