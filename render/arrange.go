@@ -121,9 +121,14 @@ type digested struct {
 // what they are: it differs from Digest when anything of them was changed. Timeouts and
 // origins are not part of it.
 func (r *Result) ComputeDigest() (string, error) {
+	return r.digest(func(o Object) (string, error) { return digest.Of(o.Object.Object) })
+}
+
+// digest gives the digest by those of the objects.
+func (r *Result) digest(of func(Object) (string, error)) (string, error) {
 	all := []digested{}
 	for _, o := range r.Objects {
-		sum, err := digest.Of(o.Object.Object)
+		sum, err := of(o)
 		if err != nil {
 			return "", err
 		}
@@ -132,7 +137,7 @@ func (r *Result) ComputeDigest() (string, error) {
 	hooks := slices.Concat(r.Hooks, r.OtherHooks)
 	slices.SortFunc(hooks, func(a, b Hook) int { return cmp.Compare(a.Name, b.Name) })
 	for _, h := range hooks {
-		sum, err := digest.Of(h.Object.Object.Object)
+		sum, err := of(h.Object)
 		if err != nil {
 			return "", err
 		}

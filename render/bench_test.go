@@ -119,6 +119,29 @@ func BenchmarkRender(b *testing.B) {
 	}
 }
 
+// BenchmarkMutations renders the largest chart, whose 150 Deployments two mutations change.
+func BenchmarkMutations(b *testing.B) {
+	files := benchCharts()["large"]
+	target := corev1alpha1.ObjectSelector{Kind: "Deployment"}
+	for name, workers := range map[string]bool{"convoy": false, "worker": true} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			r := render.New(render.Options{Workers: workers, CacheEntries: 1})
+			in := benchInput(content(".", files))
+			in.Release.Spec.Mutations = []corev1alpha1.Mutation{
+				{Name: "strategic", Target: target, Patch: "spec: {template: {spec: {containers: [{name: app, imagePullPolicy: Always}]}}}"},
+				{Name: "json", Target: target, Type: corev1alpha1.MutationJSON, Patch: `[{"op": "add", "path": "/metadata/labels/a", "value": "b"}]`},
+			}
+			for i := 0; b.Loop(); i++ {
+				in.Artifact.Digest = fmt.Sprintf("sha256:%d", i)
+				if _, err := r.Render(b.Context(), in); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 // BenchmarkFirstWorker renders as soon as a worker has been started for it.
 func BenchmarkFirstWorker(b *testing.B) {
 	in := benchInput(content(".", benchCharts()["small"]))

@@ -34,6 +34,26 @@ type draft struct {
 	// appear in messages.
 	reads   lookup.Reads
 	secrets []string
+	// bare is true when there are no objects and hooks any more.
+	bare bool
+}
+
+// key is what the draft of a plan is remembered by.
+func (d *draft) key(p *plan) string {
+	if p.lookup != nil {
+		return d.inputs
+	}
+	return p.inputs + p.hidden
+}
+
+// skeleton gives what of a draft says which Result is made of it.
+func (d *draft) skeleton() *draft {
+	return &draft{inputs: d.inputs, kinds: d.kinds, own: d.own, bare: true}
+}
+
+// stable tells whether rendering again would give the same.
+func (d *draft) stable() bool {
+	return !slices.ContainsFunc(d.all(), func(i item) bool { return i.unstable })
 }
 
 // item is an object on its way into a Result.
@@ -44,6 +64,8 @@ type item struct {
 	first bool
 	// unstable is true when rendering again gave something else.
 	unstable bool
+	// placed is true when the object names no namespace itself, and has that of the plan.
+	placed bool
 }
 
 func items(documents []manifest.Document, first bool) []item {
@@ -52,6 +74,17 @@ func items(documents []manifest.Document, first bool) []item {
 		list = append(list, item{object: d.Object, origin: d.Origin, unstable: d.Unstable, first: first})
 	}
 	return list
+}
+
+// place gives the objects that name no namespace that of the plan, in place, while nobody else
+// has them: most live in one, and need not be copied for it then.
+func place(items []item, namespace string) {
+	for n := range items {
+		metadata, _ := items[n].object.Object["metadata"].(map[string]any)
+		if _, named := metadata["namespace"]; metadata != nil && !named {
+			metadata["namespace"], items[n].placed = namespace, true
+		}
+	}
 }
 
 // runner runs the engine on a job: here, or in a worker.
@@ -73,12 +106,17 @@ func here(ctx context.Context, j engine.Job) (_ *engine.Output, err error) {
 
 // draft runs the engine, until ctx ends. Errors are *Error, but for what failed to be read of
 // the target cluster, and what is no fault of the content.
-func (p *plan) draft(ctx context.Context, limits Limits, run runner) (*draft, error) {
+func (p *plan) draft(ctx context.Context, limits Limits, run runner, ready func(engine.Prepared) bool) (*draft, error) {
 	job := p.job(limits)
+	job.Ready = ready
 	var reads *lookup.Recorder
 	if p.lookup != nil {
 		reads = lookup.Record(ctx, p.lookup)
 		job.Helm.Lookup = reads.Read
+	}
+	hooks, err := p.lifecycleHooks()
+	if err != nil {
+		return nil, err
 	}
 	output, err := p.run(ctx, job, run, reads)
 	if err != nil {
@@ -86,12 +124,13 @@ func (p *plan) draft(ctx context.Context, limits Limits, run runner) (*draft, er
 	}
 	d := &draft{inputs: p.inputs, reads: reads.Reads(), secrets: reads.Secrets()}
 	d.objects = append(items(output.CRDs, true), items(output.Objects, false)...)
+	place(d.objects, p.namespace)
 	if !p.options.DisableHooks {
 		for _, hook := range output.Hooks {
 			d.hooks = append(d.hooks, chartHooks(hook, skipTests(p.options), p.timeout)...)
 		}
 	}
-	d.hooks = append(d.hooks, p.hooks...)
+	d.hooks = append(d.hooks, hooks...)
 	d.own = definedKinds(d)
 	d.kinds = kindsIn(d)
 	if d.reads != nil {
@@ -104,7 +143,8 @@ func (p *plan) draft(ctx context.Context, limits Limits, run runner) (*draft, er
 func (p *plan) job(limits Limits) engine.Job {
 	job := engine.Job{
 		Type: p.engine, Root: p.artifact.Root, Path: p.artifact.Path,
-		Helm: p.helm, Kustomize: p.kustomize, OutputBytes: limits.OutputBytes,
+		Helm: p.helm, Values: p.sources, Charts: p.charts, Elsewhere: p.bring != nil, Inputs: &p.parts,
+		Kustomize: p.kustomize, OutputBytes: limits.OutputBytes, Mutations: p.mutations,
 	}
 	job.Helm.Limits, job.Helm.Ratio = limits.templates(), limits.Ratio
 	return job
@@ -118,19 +158,27 @@ func (p *plan) run(ctx context.Context, j engine.Job, run runner, reads *lookup.
 	if err != nil {
 		return nil, p.runError(err, reads)
 	}
+	if len(output.Absent) > 0 {
+		return nil, &absentError{output.Absent}
+	}
 	return output, nil
 }
 
 // runError gives the error of a run that failed.
 func (p *plan) runError(err error, reads *lookup.Recorder) error {
-	var broken *isolated.BrokenError
-	switch {
-	case reads.Failed() != nil:
+	if reads.Failed() != nil {
 		return &readError{text: err.Error(), cause: reads.Failed()} // another time it may be read
-	case errors.As(err, &broken), errors.Is(err, context.Canceled):
+	}
+	return p.contentError(err, reads.Secrets())
+}
+
+// contentError gives the error of content that cannot be rendered; what is no fault of it stays
+// as it is. secrets are more of them than those of the plan.
+func (p *plan) contentError(err error, secrets []string) error {
+	if broken := (*isolated.BrokenError)(nil); errors.As(err, &broken) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	return engineError(err, p.scrubber(reads.Secrets()))
+	return engineError(err, p.scrubber(secrets))
 }
 
 // readError tells what failed to be read of the target cluster, and which template wanted it.
@@ -145,5 +193,8 @@ func (e *readError) Unwrap() error { return e.cause }
 
 // scrubber takes the secrets of a plan, and more, out of messages.
 func (p *plan) scrubber(more []string) *scrub.Scrubber {
+	if p.tooMany {
+		return scrub.TooMany()
+	}
 	return scrub.New(append(slices.Clone(p.secrets), more...))
 }

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
-	"kumodo.io/convoy/render/internal/helm"
 	"kumodo.io/convoy/render/internal/limit"
 	"kumodo.io/convoy/render/internal/manifest"
+	"kumodo.io/convoy/render/internal/mutation"
 	"kumodo.io/convoy/render/internal/scrub"
 	"kumodo.io/convoy/render/internal/values"
 )
@@ -50,9 +50,12 @@ func engineError(err error, secrets *scrub.Scrubber) *Error {
 	var invalid *manifest.InvalidError
 	var known *Error
 	var stopped *limit.Error
+	var unusable *mutation.InvalidError
 	switch {
 	case errors.As(err, &known):
 		reason = known.Reason
+	case errors.As(err, &unusable):
+		reason = corev1alpha1.ReasonInvalidConfiguration
 	case errors.As(err, &invalid):
 		reason = corev1alpha1.ReasonInvalidObjects
 	}
@@ -86,17 +89,6 @@ func valuesError(err error) error {
 		return failure(corev1alpha1.ReasonSecretInvalid, "%w", err)
 	case errors.As(err, &missing), errors.As(err, &invalid), errors.As(err, &stopped):
 		return failure(corev1alpha1.ReasonRenderFailed, "%w", err)
-	}
-	return err
-}
-
-// neededError gives the Error of a chart whose dependencies cannot be had. Errors of
-// References stay as they are.
-func neededError(err error) error {
-	var unmet *helm.UnmetError
-	var stopped *limit.Error
-	if errors.As(err, &unmet) || errors.As(err, &stopped) {
-		return engineError(err, nil)
 	}
 	return err
 }

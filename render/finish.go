@@ -3,6 +3,7 @@
 package render
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"strconv"
@@ -12,24 +13,32 @@ import (
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/render/internal/digest"
+	"kumodo.io/convoy/render/internal/engine"
 	"kumodo.io/convoy/render/internal/limit"
 	"kumodo.io/convoy/render/internal/manifest"
 	"kumodo.io/convoy/render/internal/mutation"
 	"kumodo.io/convoy/render/internal/order"
-	"kumodo.io/convoy/render/internal/weight"
+	"kumodo.io/convoy/render/internal/selection"
+	"kumodo.io/convoy/render/internal/slots"
 )
 
-// finish makes a Result of a draft: namespaces, mutations, stages, order, digests, and the
-// checks that need all objects. Errors are *Error.
-func finish(p *plan, d *draft, s *scopes, limits Limits) (*Result, error) {
-	result, err := assemble(p, d, s, limits)
+// finish makes a Result of a draft, when it is the turn of the claim, within the time of a
+// render: namespaces, mutations, stages, order, digests, and the checks that need all objects.
+// Errors are *Error, but for what is no fault of the content.
+func (r *Renderer) finish(ctx context.Context, p *plan, d *draft, s *scopes, claim *slots.Claim) (*Result, error) {
+	ctx, done, err := r.turn(ctx, claim)
 	if err != nil {
-		return nil, engineError(err, p.scrubber(d.secrets))
+		return nil, err
+	}
+	defer done()
+	result, err := assemble(ctx, p, d, s, r.limits, r.engine)
+	if err != nil {
+		return nil, p.contentError(err, d.secrets)
 	}
 	return result, nil
 }
 
-func assemble(p *plan, d *draft, s *scopes, limits Limits) (*Result, error) {
+func assemble(ctx context.Context, p *plan, d *draft, s *scopes, limits Limits, run runner) (*Result, error) {
 	f := finisher{plan: p, scopes: s, most: limits.OutputBytes}
 	for _, i := range d.objects {
 		f.items = append(f.items, f.place(i))
@@ -38,12 +47,15 @@ func assemble(p *plan, d *draft, s *scopes, limits Limits) (*Result, error) {
 		f.items = append(f.items, f.place(h.item))
 		f.hooks = append(f.hooks, h.hook)
 	}
-	if err := f.mutate(); err != nil {
+	if err := f.mutate(ctx, run); err != nil {
 		return nil, err
 	}
-	result := &Result{Inputs: d.inputs, Ranges: p.ranges()}
+	result := &Result{Inputs: d.inputs, Ranges: p.ranges}
 	objects := len(d.objects)
 	for n, i := range f.items {
+		if err := limit.Ended(ctx); err != nil {
+			return nil, err
+		}
 		object, err := f.object(i)
 		if err != nil {
 			return nil, err
@@ -65,7 +77,7 @@ func assemble(p *plan, d *draft, s *scopes, limits Limits) (*Result, error) {
 	}
 	result.NonDeterministic = f.unstable(result)
 	var err error
-	result.Digest, err = result.ComputeDigest()
+	result.Digest, err = result.digest(func(o Object) (string, error) { return o.Digest, nil })
 	return result, err
 }
 
@@ -75,8 +87,8 @@ type finisher struct {
 	scopes *scopes
 	items  []item // objects, then those of hooks
 	hooks  []Hook // of the items behind the objects
-	// most is how many bytes mutations may add, added is how many they have.
-	most, added int64
+	// most is how many bytes mutations may add.
+	most int64
 }
 
 // place sets the namespace that an object ends up in. The draft's object is not touched:
@@ -85,10 +97,11 @@ func (f *finisher) place(i item) item {
 	namespace := i.object.GetNamespace()
 	wanted := ""
 	if f.scopes.namespaced[i.object.GroupVersionKind().GroupKind()] {
-		if wanted = namespace; wanted == "" {
+		if wanted = namespace; wanted == "" || i.placed {
 			wanted = f.plan.namespace
 		}
 	}
+	i.placed = false // from here on it is the object's own
 	if wanted == namespace {
 		return i
 	}
@@ -103,46 +116,59 @@ func (f *finisher) place(i item) item {
 	return i
 }
 
-// mutate applies the Release's mutations, in order, to all objects they match.
-func (f *finisher) mutate() error {
-	for _, m := range f.plan.mutations {
-		matched := false
-		for n, i := range f.items {
-			if !m.Matches(i.object) {
-				continue
-			}
-			matched = true
-			mutated, err := m.Apply(i.object)
-			if err != nil {
-				return failure(corev1alpha1.ReasonRenderFailed, "mutation %q of %s (%s): %w", m.Name, manifest.Name(i.object.Object), i.origin, err)
-			}
-			if err := f.count(m, i.object, mutated); err != nil {
-				return err
-			}
-			// A patch shares parts with the draft, which cleaning would change.
-			document := manifest.Document{Object: mutated.DeepCopy(), Origin: i.origin}
-			if err := manifest.Clean(&document); err != nil {
-				return fmt.Errorf("after mutation %q: %w", m.Name, err)
-			}
-			i.object = document.Object
-			f.items[n] = f.place(i)
-		}
-		if !matched && !m.Optional {
-			return failure(corev1alpha1.ReasonRenderFailed,
-				"mutation %q matches no object of the render; correct its target, or set optional: true", m.Name)
-		}
+// mutate applies the Release's mutations to the objects they match, where engines run: those can
+// make much of the objects, and take long over them. What a mutation does not match as it stands,
+// none does after another.
+func (f *finisher) mutate(ctx context.Context, run runner) error {
+	if len(f.plan.mutations) == 0 {
+		return nil
+	}
+	places, err := f.matched(ctx)
+	if err != nil {
+		return err
+	}
+	if len(places) == 0 {
+		run = here // there is nothing to do but to say so
+	}
+	job := engine.Job{Mutations: f.plan.mutations, OutputBytes: f.most, Mutate: &mutation.Objects{
+		Namespaced: f.scopes.namespaced, Namespace: f.plan.namespace, Most: f.most,
+	}}
+	for _, at := range places {
+		job.Mutate.Documents = append(job.Mutate.Documents, manifest.Document{Object: f.items[at].object, Origin: f.items[at].origin})
+	}
+	output, err := run(ctx, job)
+	if err != nil {
+		return err
+	}
+	for n, at := range places {
+		f.items[at].object = output.Objects[n].Object
 	}
 	return nil
 }
 
-// count refuses what mutations add beyond the limit, all objects together: each of them may be
-// within the limits of one.
-func (f *finisher) count(m *mutation.Mutation, before, after *unstructured.Unstructured) error {
-	f.added += weight.Of(after.Object) - weight.Of(before.Object)
-	if f.added > f.most {
-		return limit.Of(limit.FlagBytes, "mutation %q and those before it add more than %s to the objects", m.Name, limit.Size(f.most))
+// matched gives the places of the items that a mutation matches.
+func (f *finisher) matched(ctx context.Context) ([]int, error) {
+	var selectors []*selection.Selector
+	for _, m := range f.plan.mutations {
+		selector, err := selection.New(m.Target)
+		if err != nil {
+			return nil, err
+		}
+		selectors = append(selectors, selector)
 	}
-	return nil
+	var places []int
+	for at, i := range f.items {
+		for _, selector := range selectors {
+			if err := limit.Ended(ctx); err != nil {
+				return nil, err
+			}
+			if selector.Matches(i.object) {
+				places = append(places, at)
+				break
+			}
+		}
+	}
+	return places, nil
 }
 
 // object finishes one object.

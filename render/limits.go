@@ -17,8 +17,9 @@ import (
 // kustomize library, does in between is bounded by the size of what it is given, and, with
 // Options.Workers, by the end of the process that does it.
 type Limits struct {
-	// Time that a render may take from when it begins; a minute. Only this limit depends on
-	// the machine, so only this Error is not remembered.
+	// Time that a render may take from when it begins; a minute. Mutations, and all that comes
+	// after the engine, may take it once more. Only this limit depends on the machine, so only
+	// this Error is not remembered.
 	Time time.Duration
 	// Steps that templates may take: iterations, calls of templates and functions;
 	// 10,000,000.
@@ -28,7 +29,7 @@ type Limits struct {
 	MadeBytes int64
 	// OutputBytes is how much all manifests together may have, and every single value in a
 	// template; how much a kustomization may read, a file counted as often as it is read;
-	// 64 MiB.
+	// 64 MiB. In memory, all objects together may take four times as much.
 	OutputBytes int64
 	// Ratio is how many times its own size an archive in the charts/ folder of a chart may
 	// have once it is unpacked, if that is more than 8 MiB; 100.

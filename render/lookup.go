@@ -24,33 +24,47 @@ import (
 type Lookup = lookup.Reader
 
 // draftWithLookups gives what the engine gives for a plan whose templates may read the
-// target cluster. What an earlier render read is read again, with the identity of who asks
-// now: only when all of it is as it was, that render is given. Failures are not remembered.
+// target cluster. Failures are not remembered.
 func (r *Renderer) draftWithLookups(ctx context.Context, p *plan) (*draft, error) {
-	if before, ok := r.lookups.Get(p.inputs); ok {
-		now, err := before.Again(ctx, p.lookup)
-		if err != nil {
-			return nil, err
-		}
-		inputs, err := now.Inputs(p.inputs)
-		if err != nil {
-			return nil, err
-		}
-		if d, ok := r.drafts.Get(inputs); ok {
-			r.hits.Add(1)
-			return d, nil
-		}
-	}
-	d, err := memo.Guarded(ctx, func(ctx context.Context) (*draft, error) { return r.run(ctx, p) })
-	if ctx.Err() != nil {
+	f := &flight{}
+	d, err := memo.Guarded(ctx, func(ctx context.Context) (*draft, error) {
+		claim := r.slots.Claim()
+		defer claim.Close()
+		claim.Join(p.tenant)
+		return r.run(ctx, p, claim, f)
+	})
+	r.note(p, err)
+	switch {
+	case ctx.Err() != nil:
 		return nil, ctx.Err() // who asks has left, and ended the render with it
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
+	case f.known:
+		r.hits.Add(1)
+		return d, nil
 	}
 	r.drafts.Put(d.inputs, d)
 	r.lookups.Put(p.inputs, d.reads)
 	return d, nil
+}
+
+// again gives what an earlier render gave, if all that it read is as it was: it is read again,
+// with the identity of who asks now.
+func (r *Renderer) again(ctx context.Context, p *plan) (_ *draft, err error, ok bool) {
+	before, ok := r.lookups.Get(p.inputs)
+	if !ok {
+		return nil, nil, false
+	}
+	now, err := before.Again(ctx, p.lookup)
+	if err != nil {
+		return nil, err, true
+	}
+	inputs, err := now.Inputs(p.inputs)
+	if err != nil {
+		return nil, err, true
+	}
+	d, ok := r.drafts.Get(inputs)
+	return d, nil, ok
 }
 
 // LookupOf gives the Lookup of a connection to a target cluster; nil when the connection

@@ -7,6 +7,7 @@ import (
 	"context"
 	"reflect"
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -55,12 +56,12 @@ func (r *Renderer) recall(ctx context.Context, in *Input) (*Result, bool) {
 
 // remember keeps what a result was made of, unless that has to be asked for each time.
 func (r *Renderer) remember(in *Input, p *plan, d *draft, s *scopes, result string) {
-	if p.lookup != nil || len(p.options.ValuesFrom) > 0 || slices.ContainsFunc(p.helm.Dependencies, fromElsewhere) || in.Artifact.RootDigest == "" {
+	if p.lookup != nil || len(p.options.ValuesFrom) > 0 || len(p.charts) > 0 || in.Artifact.RootDigest == "" {
 		return
 	}
 	g := &given{
 		spec: in.Release.Spec.DeepCopy(), artifact: in.Artifact, result: result,
-		capabilities: p.engine == corev1alpha1.RenderHelm, kubeVersion: p.kubeVersion, apiVersions: p.served,
+		capabilities: p.engine == corev1alpha1.RenderHelm, kubeVersion: p.kubeVersion, apiVersions: r.served.share(p.served),
 	}
 	g.artifact.Root = nil
 	for _, k := range d.kinds {
@@ -69,6 +70,38 @@ func (r *Renderer) remember(in *Input, p *plan, d *draft, s *scopes, result stri
 		}
 	}
 	r.givens.Put(askerOf(in), g)
+	if in.Upgrade { // what was installed is seldom asked for again
+		installed := askerOf(in)
+		installed.upgrade = false
+		r.givens.Forget(installed, func(*given) bool { return true })
+	}
+}
+
+// lists has equal lists of API versions in memory once: those of all Releases of a cluster are, and
+// have hundreds of elements.
+type lists struct {
+	mu sync.Mutex
+	// known are those of some clusters, the one that was asked for last in front.
+	known [][]string
+}
+
+// mostLists is how many lists are known.
+const mostLists = 64
+
+func (l *lists) share(list []string) []string {
+	if len(list) == 0 {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.IndexFunc(l.known, func(known []string) bool { return slices.Equal(known, list) })
+	if i >= 0 {
+		list = l.known[i]
+		l.known = slices.Delete(l.known, i, i+1)
+	}
+	l.known = slices.Insert(l.known, 0, list)
+	l.known = l.known[:min(len(l.known), mostLists)]
+	return list
 }
 
 // same tells whether an input is what was given before.

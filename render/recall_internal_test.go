@@ -3,8 +3,10 @@
 package render
 
 import (
+	"fmt"
 	"reflect"
 	"testing"
+	"unsafe"
 
 	. "github.com/onsi/gomega"
 
@@ -88,4 +90,17 @@ func TestEveryFieldOfASpecCounts(t *testing.T) {
 	})
 	g.Expect(seen).To(BeNumerically(">", 100))
 	g.Expect(same(spec.DeepCopy())).To(BeTrue())
+}
+
+func TestEqualListsAreHeldOnce(t *testing.T) {
+	g := NewWithT(t)
+	var l lists
+	first := l.share([]string{"v1", "apps/v1"})
+	g.Expect(unsafe.SliceData(l.share([]string{"v1", "apps/v1"}))).To(BeIdenticalTo(unsafe.SliceData(first)))
+	g.Expect(l.share([]string{"v1"})).To(Equal([]string{"v1"}))
+	g.Expect(l.share(nil)).To(BeNil())
+	for n := range 2 * mostLists {
+		l.share([]string{fmt.Sprint(n)})
+	}
+	g.Expect(l.known).To(HaveLen(mostLists))
 }

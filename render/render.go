@@ -4,6 +4,7 @@ package render
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -16,7 +17,9 @@ import (
 )
 
 // defaultCacheEntries is how many renders are remembered unless Options say otherwise.
-const defaultCacheEntries = 1024
+// They are far more than a process has Releases: if not all of these are remembered, those that
+// are not asked for the longest go, which are always the next to be asked for.
+const defaultCacheEntries = 16 << 10
 
 // defaultCacheBytes is about how much memory they take.
 const defaultCacheBytes = 512 << 20
@@ -26,7 +29,7 @@ const longRender = 10
 
 // Options configure a Renderer.
 type Options struct {
-	// CacheEntries is how many renders are remembered; 0 means 1024.
+	// CacheEntries is how many renders are remembered; 0 means 16384.
 	CacheEntries int
 	// CacheBytes is about how much memory the renders that are remembered take; 0 means 512 MiB.
 	// One that takes more than half of it is not remembered.
@@ -45,15 +48,21 @@ type Options struct {
 
 // Renderer renders, and remembers what it rendered. It is for use by many goroutines.
 type Renderer struct {
+	// drafts have no objects any more once there is a Result.
 	drafts  *memo.Memo[string, *draft]
 	results *memo.Memo[string, *Result]
 	// lookups are what templates read of target clusters, by the inputs without it.
 	lookups *memo.Memo[string, lookup.Reads]
 	// givens are what the results of each asker were made of.
 	givens *memo.Memo[asker, *given]
-	slots  *slots.Slots
-	limits Limits
-	engine runner
+	served lists
+	// prepared are charts that were prepared, by the raw digest of their plan, and flights are
+	// the renders that wait or run, by the same.
+	prepared *memo.Memo[string, *prepared]
+	flights  *memo.Memo[string, *flight]
+	slots    *slots.Slots
+	limits   Limits
+	engine   runner
 	// workers are where engines run; nil when they run here.
 	workers *isolated.Pool
 
@@ -84,12 +93,14 @@ func New(o Options) *Renderer {
 		o.MaxConcurrent = runtime.GOMAXPROCS(0)
 	}
 	r := &Renderer{
-		drafts:  memo.New[string, *draft](o.CacheEntries, deterministic).Weigh(o.CacheBytes/2, (*draft).weight),
-		results: memo.New[string, *Result](o.CacheEntries, deterministic).Weigh(o.CacheBytes/2, (*Result).weight),
-		lookups: memo.New[string, lookup.Reads](o.CacheEntries, deterministic),
-		givens:  memo.New[asker, *given](o.CacheEntries, deterministic),
-		limits:  o.Limits.withDefaults(),
-		engine:  here,
+		drafts:   memo.New[string, *draft](o.CacheEntries, deterministic).Weigh(o.CacheBytes/2, (*draft).weight),
+		results:  memo.New[string, *Result](o.CacheEntries, deterministic).Weigh(o.CacheBytes/2, (*Result).weight),
+		lookups:  memo.New[string, lookup.Reads](o.CacheEntries, deterministic),
+		givens:   memo.New[asker, *given](o.CacheEntries, deterministic),
+		prepared: memo.New[string, *prepared](o.CacheEntries, deterministic).Weigh(o.CacheBytes/16, (*prepared).weight),
+		flights:  memo.New[string, *flight](0, deterministic),
+		limits:   o.Limits.withDefaults(),
+		engine:   here,
 	}
 	r.slots = slots.New(o.MaxConcurrent, r.limits.Time/longRender, time.Now)
 	if o.Workers {
@@ -114,7 +125,7 @@ func (r *Renderer) Stats() Stats {
 // returns; a render goes on for others who wait for it, and ends when nobody does.
 //
 // Renders wait for their turn by the namespaces of the Releases; one that several wait for
-// has the turn of the first who asked.
+// is as far in line as the first of them.
 //
 // A render without any object is no error. Errors: *Error when content or configuration is
 // at fault, and what the interfaces of Input return.
@@ -132,7 +143,20 @@ func (r *Renderer) fresh(ctx context.Context, in Input) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.tenant = in.Release.Namespace
+	for {
+		result, err := r.finished(ctx, &in, p)
+		if !errors.Is(err, errBare) {
+			return result, err
+		}
+	}
+}
+
+// errBare says that a Result is not remembered any more, and its draft has no objects.
+var errBare = errors.New("the objects of the draft are not remembered")
+
+// finished gives the Result of a plan. The error is errBare when the draft has been forgotten
+// for that, and is to be made again.
+func (r *Renderer) finished(ctx context.Context, in *Input, p *plan) (*Result, error) {
 	d, err := r.draft(ctx, p)
 	if err != nil {
 		return nil, err
@@ -142,50 +166,33 @@ func (r *Renderer) fresh(ctx context.Context, in Input) (*Result, error) {
 		return nil, err
 	}
 	key := d.inputs + p.hidden + s.digest
-	result, _, err := r.results.Do(ctx, key, func(context.Context) (*Result, error) { return finish(p, d, s, r.limits) })
-	if err == nil {
-		r.remember(&in, p, d, s, key)
+	claim := r.slots.Claim()
+	result, _, err := r.results.DoFor(ctx, key, memo.Work[*Result]{Join: claim.Join, Do: func(ctx context.Context) (*Result, error) {
+		defer claim.Close()
+		if d.bare || p.short {
+			return nil, errBare
+		}
+		return r.finish(ctx, p, d, s, claim)
+	}}, p.tenant)
+	switch {
+	case errors.Is(err, errBare):
+		p.anew = true
+		r.drafts.Forget(d.key(p), func(known *draft) bool { return known == d })
+	case err == nil:
+		r.remember(in, p, d, s, key)
+		r.strip(p, d, key)
 	}
 	return result, err
 }
 
-// draft gives what the engine gives for a plan, from memory when it has been run before.
-func (r *Renderer) draft(ctx context.Context, p *plan) (*draft, error) {
-	if p.lookup != nil {
-		return r.draftWithLookups(ctx, p)
+// strip has the objects of a draft remembered in its Result alone, if they are there. Only for a
+// cluster in which kinds have other scopes would another one be made of them, which then is
+// rendered anew; what would come out different is kept.
+func (r *Renderer) strip(p *plan, d *draft, result string) {
+	if d.bare || !d.stable() {
+		return
 	}
-	d, known, err := r.drafts.Do(ctx, p.inputs+p.hidden, func(ctx context.Context) (*draft, error) { return r.run(ctx, p) })
-	if known {
-		r.hits.Add(1)
+	if _, known := r.results.Get(result); known {
+		r.drafts.Put(d.key(p), d.skeleton())
 	}
-	return d, err
-}
-
-// turn waits until it is a tenant's turn to run an engine, which ends with done. The time that
-// an engine may take begins then.
-func (r *Renderer) turn(ctx context.Context, tenant string) (_ context.Context, done func(), err error) {
-	free, err := r.slots.Take(ctx, tenant)
-	if err != nil {
-		return nil, nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, r.limits.Time)
-	return ctx, func() { cancel(); free() }, nil
-}
-
-// run renders, when it is its turn.
-func (r *Renderer) run(ctx context.Context, p *plan) (*draft, error) {
-	running, done, err := r.turn(ctx, p.tenant)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	r.renders.Add(1)
-	d, err := p.draft(running, r.limits, r.engine)
-	if err != nil {
-		if ctx.Err() == nil { // else it was ended, because nobody waited for it
-			r.failures.Add(1)
-		}
-		return nil, err
-	}
-	return d, nil
 }

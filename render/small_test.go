@@ -20,8 +20,8 @@ func TestFilesThatAreParsed(t *testing.T) {
 	for name, tc := range map[string]struct{ spec, file, want string }{
 		"values of the source":   {"render: {helm: {valuesFiles: [more.yaml]}}", "more.yaml", "valuesFiles: more.yaml: stopped: more.yaml has more than 5 MiB"},
 		"values of another":      {"render: {helm: {valuesFrom: [{kind: GitRepository, name: r, path: more.yaml}]}}", "", "valuesFrom: reading GitRepository r: stopped: more.yaml has more than 5 MiB"},
-		"description of a chart": {"", "Chart.yaml", "Chart.yaml has more than 5 MiB"},
-		"lock file of a chart":   {"", "Chart.lock", "Chart.lock has more than 5 MiB"},
+		"description of a chart": {"", "Chart.yaml", "Chart.yaml has more than 256 KiB"},
+		"lock file of a chart":   {"", "Chart.lock", "Chart.lock has more than 256 KiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := template(configMap("a"))

@@ -80,3 +80,66 @@ render:
 	_, err = render.ExplainValues(t.Context(), input(t, "", map[string]string{"Chart.yaml": chartYAML + "type: library\n"}))
 	g.Expect(err).To(BeAssignableToTypeOf(&render.Error{}))
 }
+
+// TestExplainValuesShowsNoSecret has values that Helm takes from elsewhere than where they stand,
+// and such of which only the names look so.
+func TestExplainValuesShowsNoSecret(t *testing.T) {
+	sub := func(name string) map[string]string {
+		return map[string]string{
+			"charts/" + name + "/Chart.yaml":  "apiVersion: v2\nname: " + name + "\nversion: 1.0.0\n",
+			"charts/" + name + "/values.yaml": "exports: {shared: {imported: default, flag: false}}\nconfig: {}\n",
+		}
+	}
+	dependencies := func(list string) map[string]string {
+		return map[string]string{"Chart.yaml": chartYAML + "dependencies: [" + list + "]\n"}
+	}
+	for name, tc := range map[string]struct {
+		files        map[string]string
+		secret, spec string
+		path, want   string
+	}{
+		"a map that is called global": {nil, "alertmanager: {config: {global: {password: canary}}}", "{global: {password: shown}}",
+			"alertmanager.config.global.password", "<nil> true {Secret s values.yaml}"},
+		"a map that is called global in a subchart": {with(sub("db"), dependencies("{name: db, version: 1.0.0}")), "db: {config: {global: {password: canary}}}", "{config: {global: {password: shown}}, global: {password: shown}}",
+			"db.config.global.password", "<nil> true {Secret s values.yaml}"},
+		"a global of what is no chart": {nil, "db: {global: {password: canary}}", "{global: {password: shown}}",
+			"db.global.password", "<nil> true {Secret s values.yaml}"},
+		"a global of a chart": {with(sub("db"), dependencies("{name: db, version: 1.0.0}")), "global: {password: canary}", "{db: {global: {password: shown}}}",
+			"db.global.password", "<nil> true {Secret s values.yaml}"},
+		"a global of a chart under another name": {with(sub("db"), dependencies("{name: db, version: 1.0.0, alias: store}")), "global: {password: canary}", "{store: {global: {password: shown}}}",
+			"store.global.password", "<nil> true {Secret s values.yaml}"},
+		"the name that an alias replaces": {with(sub("db"), dependencies("{name: db, version: 1.0.0, alias: store}")), "db: {global: {password: canary}}", "{global: {password: shown}}",
+			"db.global.password", "<nil> true {Secret s values.yaml}"},
+		"a global of a chart that is off": {with(sub("db"), dependencies("{name: db, version: 1.0.0, condition: db.enabled}")), "db: {enabled: false, global: {password: canary}}", "{global: {password: shown}}",
+			"db.global.password", "<nil> true {Secret s values.yaml}"},
+		"a map that a chart does not hand on over a text": {with(sub("db"), dependencies("{name: db, version: 1.0.0}")), "db: {global: {password: canary}}", "{global: {password: {a: b}}}",
+			"db.global.password", "<nil> true {Secret s values.yaml}"},
+		"a value that is imported": {with(sub("db"), dependencies("{name: db, version: 1.0.0, import-values: [shared]}")), "db: {exports: {shared: {imported: canary}}}", "{}",
+			"imported", "default false {ChartImport  }"}, // charts import defaults only
+		"a boolean that is imported": {with(sub("db"), dependencies("{name: db, version: 1.0.0, import-values: [shared]}")), "db: {exports: {shared: {flag: true}}}", "{}",
+			"flag", "false false {ChartImport  }"},
+		"a boolean that is a global": {with(sub("db"), dependencies("{name: db, version: 1.0.0}")), "db: {global: {flag: true}}", "{global: {flag: true}}",
+			"db.global.flag", "<nil> true {Secret s values.yaml}"},
+		"a global that is handed on over one of a Secret": {with(sub("db"), dependencies("{name: db, version: 1.0.0}")), "db: {global: {password: canary}}", "{global: {password: shown}}",
+			"db.global.password", "shown false {Release  }"},
+		"what is set over a Secret": {nil, "a: {b: canary, c: true}", "{a: {b: shown}}",
+			"a.b", "shown false {Release  }"},
+		"what looks like a mark": {nil, "a: canary", `{"b": "0"}`, "b", "0 false {Release  }"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			in := input(t, "render: {helm: {valuesFrom: [{kind: Secret, name: s}], values: "+tc.spec+"}}", with(template(configMap("a")), tc.files))
+			in.References = secrets{"s": {"values.yaml": []byte(tc.secret)}}
+			explained, err := render.ExplainValues(t.Context(), in)
+			g.Expect(err).NotTo(HaveOccurred())
+			found := ""
+			for _, v := range explained {
+				g.Expect(fmt.Sprint(v.Value)).NotTo(ContainSubstring("canary"), v.Path)
+				if v.Path == tc.path {
+					found = fmt.Sprintf("%v %t %s", v.Value, v.Secret, v.Origin)
+				}
+			}
+			g.Expect(found).To(Equal(tc.want))
+		})
+	}
+}

@@ -4,12 +4,15 @@ package validation
 
 import (
 	"fmt"
+	"reflect"
 	gosync "sync"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/ext"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	extv1alpha1 "kumodo.io/convoy/api/extensions/v1alpha1"
 )
 
@@ -43,10 +46,10 @@ func (b *expressionBudget) take(path *field.Path, expression string) field.Error
 func (b *expressionBudget) spent() bool { return *b < 0 }
 
 // readyEnvironment declares what an expression of spec.dependsOn may use: the Release that
-// is depended on, and the libraries, fixed to their versions, that health rules may use.
+// is depended on, with its fields and their types, and the libraries, fixed to their versions, that
+// health rules may use.
 var readyEnvironment = gosync.OnceValues(func() (*cel.Env, error) {
-	return cel.NewEnv(
-		cel.Variable("release", cel.DynType),
+	env, err := cel.NewEnv(
 		cel.CrossTypeNumericComparisons(true),
 		cel.DefaultUTCTimeZone(true),
 		cel.EagerlyValidateDeclarations(true),
@@ -58,6 +61,12 @@ var readyEnvironment = gosync.OnceValues(func() (*cel.Env, error) {
 		ext.Math(ext.MathVersion(2)),
 		ext.Sets(),
 	)
+	if err != nil {
+		return nil, err
+	}
+	known := &jsonTypes{Provider: env.CELTypeProvider(), fields: map[string]map[string]*types.FieldType{}}
+	release := known.of(reflect.TypeFor[corev1alpha1.Release]())
+	return env.Extend(cel.CustomTypeProvider(known), cel.Variable("release", release))
 })
 
 // readyExpression checks an expression, which is not too long, that says whether a Release is

@@ -3,11 +3,13 @@
 package validation
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	yamlv3 "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
@@ -15,7 +17,15 @@ import (
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 )
 
-const maxPatch = 64 * 1024
+// maxPatch is how long a patch may be. What its aliases stand for counts, too: a patch may be
+// maxExpanded large once they are written out, all of a Release maxPatches, in which each value has
+// perValue bytes besides its text. Who renders has the same limits.
+const (
+	maxPatch    = 64 * 1024
+	maxExpanded = 1 << 20
+	maxPatches  = 4 << 20
+	perValue    = 16
+)
 
 // patchOperations are those of RFC 6902.
 var patchOperations = []string{"add", "remove", "replace", "move", "copy", "test"}
@@ -24,32 +34,100 @@ var patchOperations = []string{"add", "remove", "replace", "move", "copy", "test
 func mutations(path *field.Path, list []corev1alpha1.Mutation) field.ErrorList {
 	errs := atMost(path, list, maxItems)
 	errs = append(errs, unique(path, list, "name", func(m *corev1alpha1.Mutation) string { return m.Name })...)
+	left := int64(maxPatches)
 	for i := range list {
 		mutation, item := &list[i], path.Index(i)
 		errs = append(errs, subdomain(item.Child("name"), mutation.Name)...)
 		errs = append(errs, selector(item.Child("target"), &mutation.Target)...)
 		errs = append(errs, oneOf(item.Child("type"), mutation.Type, corev1alpha1.MutationStrategic,
 			corev1alpha1.MutationMerge, corev1alpha1.MutationJSON)...)
-		errs = append(errs, patch(item.Child("patch"), mutation)...)
+		errs = append(errs, patch(item.Child("patch"), mutation, &left)...)
 	}
 	return errs
 }
 
-func patch(path *field.Path, mutation *corev1alpha1.Mutation) field.ErrorList {
+// patch checks a patch, and takes its size off what is left for those of a Release. When nothing
+// is left, none is looked at any more.
+func patch(path *field.Path, mutation *corev1alpha1.Mutation, left *int64) field.ErrorList {
+	if *left < 0 {
+		return nil
+	}
 	if strings.TrimSpace(mutation.Patch) == "" {
 		return field.ErrorList{field.Required(path, "")}
 	}
 	if errs := short(path, mutation.Patch, maxPatch); errs != nil {
 		return errs
 	}
-	content, err := yaml.YAMLToJSON([]byte(mutation.Patch))
+	content, err := patchJSON([]byte(mutation.Patch))
 	if err != nil {
 		return field.ErrorList{field.Invalid(path, hidden, "must be YAML or JSON: "+err.Error())}
+	}
+	if *left -= sizeOf(content); *left < 0 {
+		return field.ErrorList{field.Invalid(path, hidden, fmt.Sprintf("must not have more than %d MiB together with those before it, each value counted with %d bytes besides its text", maxPatches>>20, perValue))}
 	}
 	if mutation.Type == corev1alpha1.MutationJSON {
 		return jsonPatch(path, content)
 	}
 	return jsonObject(path, content)
+}
+
+// patchJSON gives a patch as JSON. What is JSON stays as it is: not all of it is YAML.
+func patchJSON(text []byte) ([]byte, error) {
+	if json.Valid(text) {
+		return text, nil
+	}
+	var node yamlv3.Node
+	if err := yamlv3.Unmarshal(text, &node); err == nil && (expansion{}).of(&node) > maxExpanded {
+		return nil, fmt.Errorf("the aliases make more than %d MiB of it", maxExpanded>>20)
+	}
+	return yaml.YAMLToJSON(text)
+}
+
+// expansion has the sizes of the nodes that aliases stand for, 0 while one is worked out: what
+// contains itself is refused by the decoder.
+type expansion map[*yamlv3.Node]int64
+
+// of gives how large a node is once its aliases are written out, or that it is too large.
+func (e expansion) of(node *yamlv3.Node) int64 {
+	if node.Kind == yamlv3.AliasNode {
+		size, ok := e[node.Alias]
+		if !ok {
+			e[node.Alias] = 0
+			size = e.of(node.Alias)
+			e[node.Alias] = size
+		}
+		return size
+	}
+	size := int64(perValue + len(node.Value))
+	for _, child := range node.Content {
+		if size += e.of(child); size > maxExpanded {
+			break
+		}
+	}
+	return size
+}
+
+// sizeOf gives how large JSON is when each value, and each key, has perValue bytes besides its text.
+func sizeOf(content []byte) (size int64) {
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	decoder.UseNumber()
+	for {
+		token, err := decoder.Token()
+		if err != nil {
+			return size
+		}
+		switch t := token.(type) {
+		case json.Delim:
+			if t == '}' || t == ']' {
+				continue
+			}
+		case string:
+			size += int64(len(t))
+		case json.Number:
+			size += int64(len(t))
+		}
+		size += perValue
+	}
 }
 
 // jsonPatch checks the form of a JSON patch; whether its paths exist is seen when it meets

@@ -3,6 +3,7 @@
 package validation
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -271,6 +272,26 @@ func TestReleaseMutations(t *testing.T) {
 		{name: "no value", given: one("json", "[{op: add, path: /a}]"), want: bad},
 		{name: "no from", given: one("json", "[{op: copy, path: /a}]"), want: bad},
 		{name: "too long", given: one("merge", strings.Repeat("a", maxPatch+1)), want: []string{"spec.mutations[0].patch: FieldValueTooLong"}},
+		{name: "JSON that is no YAML", given: one("json", `[{"op": "add", "path": "\/a", "value": "\ud83d\ude00"}]`)},
+		{name: "aliases", given: one("merge", expanding(3))},
+		{name: "aliases that make much of it", given: one("merge", expanding(5)), want: bad},
+		{
+			name: "patches that are much together",
+			given: func(s *spec) {
+				for i := range 30 {
+					s.Mutations = append(s.Mutations, corev1alpha1.Mutation{Name: fmt.Sprint("m", i), Type: "merge", Patch: expanding(3)})
+				}
+			},
+			want: []string{"spec.mutations[13].patch: FieldValueInvalid"},
+		},
+		{
+			name: "as many large patches as there is room for",
+			given: func(s *spec) {
+				for i := range 23 {
+					s.Mutations = append(s.Mutations, corev1alpha1.Mutation{Name: fmt.Sprint("m", i), Patch: "data: {a: " + strings.Repeat("x", 65_000) + "}"})
+				}
+			},
+		},
 		{
 			name: "names, types and targets",
 			given: func(s *spec) {
@@ -286,6 +307,17 @@ func TestReleaseMutations(t *testing.T) {
 			},
 		},
 	})
+}
+
+// expanding is a patch of n lines, each of which has the one before eight times. Where much is not
+// behind aliases, the parser finds nothing wrong with those.
+func expanding(n int) string {
+	var b strings.Builder
+	b.WriteString("pad: [" + strings.Repeat("0, ", 4300) + "0]\nx0: &a0 [{a: 1}, {a: 1}, {a: 1}, {a: 1}, {a: 1}, {a: 1}, {a: 1}, {a: 1}]\n")
+	for i := range n {
+		fmt.Fprintf(&b, "x%d: &a%d [%s*a%d]\n", i+1, i+1, strings.Repeat(fmt.Sprintf("*a%d, ", i), 7), i)
+	}
+	return b.String()
 }
 
 func TestReleaseSync(t *testing.T) {

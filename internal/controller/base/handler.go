@@ -22,6 +22,8 @@ type Events[T any, K comparable] struct {
 	// Changed says whether an update is worth a reconcile; nil: every update is. It is not
 	// asked about additions, deletions and resyncs (updates that change nothing).
 	Changed func(old, object T) bool
+	// Resync says whether a resync of an object is worth a reconcile; nil: every one is.
+	Resync func(object T) bool
 	// Priority of an addition (old is the zero value then) or update; nil: PriorityChange.
 	// The objects that were there before the informer started and resyncs come with
 	// PriorityResync, unless Priority says PriorityRequest of the former.
@@ -67,7 +69,9 @@ func (h handler[T, K]) OnUpdate(oldObj, newObj any) {
 	switch {
 	case !ok || !okNew:
 	case sameVersion(oldObj, newObj):
-		h.enqueue(object, PriorityResync)
+		if h.events.Resync == nil || h.events.Resync(object) {
+			h.enqueue(object, PriorityResync)
+		}
 	case h.events.Changed == nil || h.events.Changed(old, object):
 		p := h.priority(old, object)
 		h.enqueue(old, p)

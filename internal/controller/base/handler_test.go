@@ -67,6 +67,18 @@ func TestHandler(t *testing.T) {
 	}
 }
 
+func TestHandlerOfSomeResyncs(t *testing.T) {
+	var got enqueued
+	h := Handler(&got, Events[*corev1.ConfigMap, string]{
+		Keys:   Single(func(c *corev1.ConfigMap) string { return c.Name }),
+		Resync: func(c *corev1.ConfigMap) bool { return c.Name == "a" },
+	})
+	h.OnUpdate(configMap("a", "1"), configMap("a", "1"))
+	h.OnUpdate(configMap("b", "1"), configMap("b", "1"))
+	h.OnUpdate(configMap("b", "1"), configMap("b", "2"))
+	NewWithT(t).Expect([]string(got)).To(Equal([]string{"a resync", "b change", "b change"}))
+}
+
 func TestHandlerDefaults(t *testing.T) {
 	g := NewWithT(t)
 	var got enqueued

@@ -29,6 +29,18 @@ func Of(value any) (string, error) {
 	return prefix + hex.EncodeToString(canonical.sum.Sum(nil)), nil
 }
 
+// Canonical gives the canonical JSON of a value. As a json.RawMessage in another value it counts
+// in a digest as the value itself does.
+func Canonical(value any) (json.RawMessage, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return nil, fmt.Errorf("encoding for a digest: %w", err)
+	}
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
+}
+
 // unended sums up what is written, but for a newline at the end.
 type unended struct {
 	sum     hash.Hash

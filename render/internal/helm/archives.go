@@ -50,6 +50,11 @@ func (u *unpacker) add(under string, files []*loader.BufferedFile) error {
 		name := path.Join(under, f.Name)
 		if !isDependency(f.Name) {
 			if slices.Contains(decoded, path.Base(name)) {
+				if isDeclaration(name) {
+					if err := checkDeclaration(name, int64(len(f.Data))); err != nil {
+						return err
+					}
+				}
 				if err := lossless.CheckAliases(f.Data); err != nil {
 					return fmt.Errorf("%s: %w", name, err)
 				}
@@ -78,6 +83,18 @@ func (u *unpacker) open(name string, archive []byte) ([]*loader.BufferedFile, er
 		tooMuch: limit.Of(limit.FlagBytes, "the archives in charts/ have more than %s", limit.Size(u.most))})
 	u.unpacked += came
 	return files, err
+}
+
+// isDeclaration tells whether a file that the library decodes says what a chart is, the chart
+// itself or one in a folder of charts/.
+func isDeclaration(name string) bool {
+	dir, file := path.Split(name)
+	for folders := strings.Split(dir, "/"); len(folders) > 1; folders = folders[2:] {
+		if len(folders) == 2 || folders[0] != "charts" {
+			return false
+		}
+	}
+	return file != chartDefaults
 }
 
 // isDependency tells whether a file of a chart is the archive of a dependency, of the chart

@@ -4,6 +4,7 @@ package helm
 
 import (
 	"path"
+	"slices"
 
 	"helm.sh/helm/v3/pkg/chart"
 )
@@ -13,6 +14,8 @@ type Defaults struct {
 	file     string
 	values   map[string]any
 	children map[string]*Defaults
+	// on is true for a subchart that the values turn on: only these are given globals.
+	on bool
 }
 
 func defaultsOf(c *chart.Chart) *Defaults {
@@ -21,6 +24,35 @@ func defaultsOf(c *chart.Chart) *Defaults {
 		d.children[child.Name()] = defaultsOf(child)
 	}
 	return d
+}
+
+// turnOn marks the subcharts that the library has left in a chart.
+func (d *Defaults) turnOn(c *chart.Chart) {
+	for _, child := range c.Dependencies() {
+		if known := d.children[child.Name()]; known != nil {
+			known.on = true
+			known.turnOn(child)
+		}
+	}
+}
+
+// Settings are the paths at which what is at a path can be set, that which counts first: for a
+// global of a subchart those of the charts further out, which hand it on over what is set further
+// in. Nothing else is handed on, whatever its name is.
+func (d *Defaults) Settings(path []string) [][]string {
+	var paths [][]string
+	for at, inner := 0, d; at < len(path); at++ {
+		if at > 0 && path[at] == global {
+			for out := range at {
+				paths = append(paths, slices.Concat(path[:out], path[at:]))
+			}
+			break
+		}
+		if inner = inner.children[path[at]]; inner == nil || !inner.on {
+			break
+		}
+	}
+	return append(paths, path)
 }
 
 // global is the key of the values that every chart gets from its parent.
@@ -37,7 +69,7 @@ func (d *Defaults) File(path []string) string {
 	if child == nil || len(path) < 2 {
 		return ""
 	}
-	if path[1] == global {
+	if path[1] == global && child.on {
 		if file := d.File(path[1:]); file != "" {
 			return file
 		}

@@ -90,6 +90,7 @@ func Values(r Request) (map[string]any, *Defaults, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	defaults.turnOn(c)
 	top, err := mergedValues(c, r)
 	if err != nil {
 		return nil, nil, err

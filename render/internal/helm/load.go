@@ -75,6 +75,11 @@ func ignoreRules(root fs.FS, dir string, packaged bool) (func(string, fs.DirEntr
 		return func(string, fs.DirEntry) bool { return false }, nil
 	}
 	rules := ignore.Empty()
+	if info, err := fs.Stat(root, path.Join(dir, ignore.HelmIgnore)); err == nil {
+		if err := checkDeclaration(ignore.HelmIgnore, info.Size()); err != nil {
+			return nil, err
+		}
+	}
 	text, err := fs.ReadFile(root, path.Join(dir, ignore.HelmIgnore))
 	if err == nil {
 		if rules, err = ignore.Parse(bytes.NewReader(text)); err != nil {

@@ -32,7 +32,19 @@ const (
 	maxUnpacked = 512 << 20
 	// maxNesting bounds how deep charts of one source depend on one another.
 	maxNesting = 10
+	// maxDeclaration is how large a Chart.yaml, a lock file, a .helmignore and their like may be: hundreds of
+	// dependencies take less. maxDeclarations is what all that are read for one chart may have.
+	maxDeclaration  = 256 << 10
+	maxDeclarations = 16 << 20
 )
+
+// checkDeclaration refuses a file that says what a chart is, if it is larger than any is.
+func checkDeclaration(name string, size int64) error {
+	if size <= maxDeclaration {
+		return nil
+	}
+	return limit.New("%s has more than %d KiB, the most that a file may have which says what a chart is", name, maxDeclaration>>10)
+}
 
 // Wanted is a chart that another one depends on.
 type Wanted struct {
@@ -50,8 +62,14 @@ type Content struct {
 	Digest string
 }
 
-// Charts brings charts from elsewhere.
-type Charts func(ctx context.Context, wanted Wanted) (Content, error)
+// Charts gives charts from elsewhere, as far as they are there.
+type Charts func(wanted Wanted) (content Content, ok bool)
+
+// Absent is a chart from elsewhere that is not there, and the name of the chart that depends on it.
+type Absent struct {
+	Wanted
+	Of string
+}
 
 // Dependency is a chart that is put into the charts/ folder of one that depends on it.
 type Dependency struct {
@@ -69,13 +87,15 @@ type Dependency struct {
 }
 
 // Needed finds the dependencies of the chart in a folder of a source that are not in its
-// charts/ folder: other charts of the source (file://), and what charts brings. A lock file
-// that fits Chart.yaml says the versions, as for `helm dependency build`. An *UnmetError
-// says what is wrong with the chart; other errors are those of charts.
-func Needed(ctx context.Context, root fs.FS, dir string, charts Charts) ([]Dependency, error) {
-	r := resolver{root: root, top: dir, charts: charts, names: map[string]string{}}
-	err := r.resolve(ctx, dir, "", nil)
-	return r.found, err
+// charts/ folder: other charts of the source (file://), and what charts has. A lock file
+// that fits Chart.yaml says the versions, as for `helm dependency build`. If some are absent,
+// these are all that charts has to have besides, and what was found is not all. Without charts,
+// there are none elsewhere. Errors: an *UnmetError says what is wrong with the chart, a
+// *limit.Error what is too much of it, and that of limit.Ended when ctx ends.
+func Needed(ctx context.Context, root fs.FS, dir string, charts Charts) (found []Dependency, absent []Absent, err error) {
+	r := resolver{root: root, top: dir, charts: charts, names: map[string]string{}, digests: map[string]string{}}
+	err = r.resolve(ctx, dir, "", nil)
+	return r.found, r.absent, err
 }
 
 // UnmetError says why a dependency cannot be had.
@@ -91,19 +111,24 @@ type resolver struct {
 	top    string
 	charts Charts
 	found  []Dependency
+	absent []Absent
 	// names of charts in archives that had to be unpacked, with unpacked bytes in all.
 	names    map[string]string
 	unpacked int64
+	// declared is how much of Chart.yaml files and their like was read.
+	declared int64
+	// digests of folders.
+	digests map[string]string
 }
 
 // resolve finds the dependencies of the chart in dir, which is put into the folder under of
 // the top chart. above are the folders of the charts that depend on it.
 func (r *resolver) resolve(ctx context.Context, dir, under string, above []string) error {
-	c, err := r.declaration(dir)
+	c, err := r.declaration(ctx, dir)
 	if err != nil || c == nil || len(c.Metadata.Dependencies) == 0 {
 		return err
 	}
-	missing, err := r.missing(c, dir)
+	missing, err := r.missing(ctx, c, dir)
 	if err != nil || len(missing) == 0 {
 		return err
 	}
@@ -125,7 +150,7 @@ func (r *resolver) resolve(ctx context.Context, dir, under string, above []strin
 		if strings.HasPrefix(w.Repository, "file://") {
 			err = r.local(ctx, c, dir, folder, w, append(slices.Clone(above), dir))
 		} else {
-			err = r.remote(ctx, c, folder, w)
+			err = r.remote(c, folder, w)
 		}
 		if err != nil {
 			return err
@@ -136,7 +161,10 @@ func (r *resolver) resolve(ctx context.Context, dir, under string, above []strin
 
 // declaration reads what a chart says of its dependencies; nil when it cannot be read, which
 // loading it will say better.
-func (r *resolver) declaration(dir string) (*chart.Chart, error) {
+func (r *resolver) declaration(ctx context.Context, dir string) (*chart.Chart, error) {
+	if err := limit.Ended(ctx); err != nil {
+		return nil, err
+	}
 	files, err := r.files(dir, "Chart.yaml", "Chart.lock")
 	if err != nil {
 		return nil, err
@@ -159,9 +187,12 @@ func (r *resolver) declaration(dir string) (*chart.Chart, error) {
 func (r *resolver) files(dir string, names ...string) ([]*loader.BufferedFile, error) {
 	var files []*loader.BufferedFile
 	for _, name := range names {
-		data, err := fs.ReadFile(r.root, path.Join(dir, name))
+		data, err := r.read(path.Join(dir, name))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
+		}
+		if stopped := (*limit.Error)(nil); errors.As(err, &stopped) {
+			return nil, err
 		}
 		if err != nil {
 			return nil, unmet("reading the chart: %s", err)
@@ -174,15 +205,30 @@ func (r *resolver) files(dir string, names ...string) ([]*loader.BufferedFile, e
 	return files, nil
 }
 
+// read reads a file that says what a chart is, or what it depends on.
+func (r *resolver) read(file string) ([]byte, error) {
+	info, err := fs.Stat(r.root, file)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkDeclaration(file, info.Size()); err != nil {
+		return nil, err
+	}
+	if r.declared += info.Size(); r.declared > maxDeclarations {
+		return nil, limit.New("%s and what was read before it of the charts in charts/ folders have more than %s: the files that say what a chart is", file, limit.Size(maxDeclarations))
+	}
+	return fs.ReadFile(r.root, file)
+}
+
 // missing are the places of the dependencies that charts/ does not have.
-func (r *resolver) missing(c *chart.Chart, dir string) ([]int, error) {
+func (r *resolver) missing(ctx context.Context, c *chart.Chart, dir string) ([]int, error) {
 	entries, err := fs.ReadDir(r.root, path.Join(dir, "charts"))
 	if err != nil {
 		entries = nil
 	}
 	held := map[string]bool{}
 	for _, e := range entries {
-		names, err := r.held(dir, e.Name())
+		names, err := r.held(ctx, dir, e.Name())
 		if err != nil {
 			return nil, err
 		}
@@ -201,7 +247,7 @@ func (r *resolver) missing(c *chart.Chart, dir string) ([]int, error) {
 
 // held gives the names that the chart of an entry of charts/ may have: those of an archive as
 // Helm names them, or the one in the Chart.yaml of another archive or of a folder.
-func (r *resolver) held(dir, entry string) ([]string, error) {
+func (r *resolver) held(ctx context.Context, dir, entry string) ([]string, error) {
 	if strings.HasPrefix(entry, "_") || strings.HasPrefix(entry, ".") {
 		return nil, nil
 	}
@@ -210,10 +256,13 @@ func (r *resolver) held(dir, entry string) ([]string, error) {
 		if names := archiveNames(archive); len(names) > 0 {
 			return names, nil
 		}
-		name, err := r.packed(at)
+		name, err := r.packed(ctx, at)
 		return []string{name}, err
 	}
-	child, err := r.declaration(at)
+	child, err := r.declaration(ctx, at)
+	if unmet := (*UnmetError)(nil); err != nil && !errors.As(err, &unmet) {
+		return nil, err
+	}
 	if err != nil || child == nil {
 		return nil, nil // a file, or what loading it will say better
 	}
@@ -235,9 +284,15 @@ func archiveNames(archive string) []string {
 }
 
 // packed gives the name of the chart in an archive, "" when there is none.
-func (r *resolver) packed(file string) (string, error) {
+func (r *resolver) packed(ctx context.Context, file string) (string, error) {
 	if name, ok := r.names[file]; ok {
 		return name, nil
+	}
+	if err := limit.Ended(ctx); err != nil {
+		return "", err
+	}
+	if info, err := fs.Stat(r.root, file); err != nil || info.Size() > loader.MaxDecompressedFileSize {
+		return "", nil // loading it will say better
 	}
 	data, err := fs.ReadFile(r.root, file)
 	if err != nil {
@@ -258,7 +313,7 @@ func (r *resolver) packed(file string) (string, error) {
 // nameOf gives the name of a chart that has these files, "" when it is none.
 func nameOf(files []*loader.BufferedFile) string {
 	at := slices.IndexFunc(files, func(f *loader.BufferedFile) bool { return f.Name == "Chart.yaml" })
-	if at < 0 || lossless.CheckAliases(files[at].Data) != nil {
+	if at < 0 || checkDeclaration("", int64(len(files[at].Data))) != nil || lossless.CheckAliases(files[at].Data) != nil {
 		return ""
 	}
 	c, err := loader.LoadFiles(files[at : at+1])
@@ -337,14 +392,14 @@ func (r *resolver) folder(dir, under, name string) string {
 	}
 }
 
-// remote brings a chart from a repository.
-func (r *resolver) remote(ctx context.Context, c *chart.Chart, folder string, w Wanted) error {
+// remote finds a chart of a repository.
+func (r *resolver) remote(c *chart.Chart, folder string, w Wanted) error {
 	if w.Repository == "" || r.charts == nil {
 		return notThere(c, false, strings.TrimSpace(w.Name+" "+w.Version))
 	}
-	content, err := r.charts(ctx, w)
-	if err != nil {
-		return fmt.Errorf("chart %s depends on the chart %s: %w", c.Name(), strings.TrimSpace(w.Name+" "+w.Version), err)
+	content, ok := r.charts(w)
+	if !ok {
+		r.absent = append(r.absent, Absent{Wanted: w, Of: c.Name()})
 	}
 	d := Dependency{Folder: folder, Root: content.Root, Dir: ".", Packaged: true, Digest: content.Digest}
 	if _, err := semver.StrictNewVersion(strings.TrimPrefix(w.Version, "v")); err != nil && c.Lock == nil {
@@ -363,7 +418,7 @@ func (r *resolver) local(ctx context.Context, c *chart.Chart, dir, folder string
 	if slices.Contains(above, at) || len(above) > maxNesting {
 		return unmet("chart %s depends on %s, and charts that depend on one another do so in a circle, or more than %d deep", c.Name(), w.Repository, maxNesting)
 	}
-	child, err := r.declaration(at)
+	child, err := r.declaration(ctx, at)
 	if err != nil {
 		return err
 	}
@@ -375,18 +430,38 @@ func (r *resolver) local(ctx context.Context, c *chart.Chart, dir, folder string
 	}
 	d := Dependency{Folder: folder, Root: r.root, Dir: at}
 	if at != r.top && !strings.HasPrefix(at, r.top+"/") && r.top != "." {
-		if d.Digest, err = digestOfFiles(r.root, at); err != nil {
-			return unmet("reading the chart in the folder %s: %s", at, err)
+		if d.Digest, err = r.digestOf(ctx, at); err != nil {
+			return err
 		}
 	}
 	r.found = append(r.found, d)
 	return r.resolve(ctx, at, folder, above)
 }
 
+// digestOf gives the digest of a folder, which is read once.
+func (r *resolver) digestOf(ctx context.Context, dir string) (string, error) {
+	digest, ok := r.digests[dir]
+	if ok {
+		return digest, nil
+	}
+	digest, err := digestOfFiles(ctx, r.root, dir)
+	if ended := limit.Ended(ctx); ended != nil {
+		return "", ended
+	}
+	if err != nil {
+		return "", unmet("reading the chart in the folder %s: %s", dir, err)
+	}
+	r.digests[dir] = digest
+	return digest, nil
+}
+
 // digestOfFiles tells whether anything in a folder has changed.
-func digestOfFiles(root fs.FS, dir string) (string, error) {
+func digestOfFiles(ctx context.Context, root fs.FS, dir string) (string, error) {
 	all := sha256.New()
 	err := tree.Walk(root, dir, func(string, fs.DirEntry) bool { return false }, func(name string, _ fs.DirEntry) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		data, err := fs.ReadFile(root, path.Join(dir, name))
 		if err != nil {
 			return err

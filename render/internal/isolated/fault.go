@@ -9,6 +9,7 @@ import (
 
 	"kumodo.io/convoy/render/internal/limit"
 	"kumodo.io/convoy/render/internal/manifest"
+	"kumodo.io/convoy/render/internal/mutation"
 	"kumodo.io/convoy/render/internal/scrub"
 )
 
@@ -18,6 +19,9 @@ type fault struct {
 	Text    string
 	Limit   *limit.Error
 	Invalid *manifest.InvalidError
+	// Mutation is the name of a mutation that cannot be used, if Unusable is true.
+	Mutation string
+	Unusable bool
 	// File is the place of an error of a file system in fileErrors, from 1.
 	File int
 }
@@ -34,6 +38,9 @@ func faultOf(err error) *fault {
 	errors.As(err, &f.Limit)
 	if invalid := (*manifest.InvalidError)(nil); errors.As(err, &invalid) {
 		f.Invalid = &manifest.InvalidError{Object: cut(invalid.Object), Origin: cut(invalid.Origin), Problem: cut(invalid.Problem)}
+	}
+	if unusable := (*mutation.InvalidError)(nil); errors.As(err, &unusable) {
+		f.Mutation, f.Unusable = cut(unusable.Name), true
 	}
 	for i, kind := range fileErrors {
 		if f.File == 0 && errors.Is(err, kind) {
@@ -58,6 +65,9 @@ func (f *fault) err() error {
 	}
 	if f.Invalid != nil {
 		e.chain = append(e.chain, f.Invalid)
+	}
+	if f.Unusable {
+		e.chain = append(e.chain, &mutation.InvalidError{Name: f.Mutation})
 	}
 	if f.File > 0 && f.File <= len(fileErrors) {
 		e.chain = append(e.chain, fileErrors[f.File-1])

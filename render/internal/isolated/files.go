@@ -7,14 +7,17 @@ import (
 	"io/fs"
 	"path"
 	"time"
+
+	"kumodo.io/convoy/render/internal/engine"
+	"kumodo.io/convoy/render/internal/limit"
 )
 
 // parent is the process that has the content.
 type parent interface {
 	// ask asks it.
 	ask(q question) (*answer, error)
-	// tell tells it that a file is read which it was not asked for.
-	tell(file string) error
+	// tell tells it that a file is read which it was not asked for, or which mutation begins.
+	tell(place string) error
 }
 
 // files are content that lies with the parent, which is asked for what is read of it. They are
@@ -133,11 +136,15 @@ func (l listed) Info() (fs.FileInfo, error) {
 // maxAhead is how much is sent with a directory: each question costs more than a small text.
 const maxAhead = 1 << 20
 
-// host answers what the worker of one job asks for: files of the job's content, and lookups
-// if there are any. There is nothing else that it would answer.
+// host answers what the worker of one job asks for: files of the job's content, lookups if there
+// are any, and whether the render is wanted. There is nothing else that it would answer.
 type host struct {
 	content []fs.FS
 	lookup  func(apiVersion, kind, namespace, name string) (map[string]any, error)
+	ready   func(engine.Prepared) bool
+	// most is how many bytes a file may have that is read: engines find out how large one is by
+	// reading it, and nothing bounds what this process holds meanwhile.
+	most int64
 	// last is the file that was read last.
 	last string
 }
@@ -150,6 +157,8 @@ func (h *host) answer(q *question) *answer {
 		var found map[string]any
 		found, err = h.lookup(q.Lookup.APIVersion, q.Lookup.Kind, q.Lookup.Namespace, q.Lookup.Name)
 		a.Object = value{found}
+	case q.Ready != nil && h.ready != nil:
+		a.Wanted = h.ready(*q.Ready)
 	case q.Content < 0 || q.Content >= len(h.content):
 		err = fs.ErrInvalid
 	default:
@@ -186,6 +195,9 @@ func (h *host) read(root fs.FS, q *question) (a answer, err error) {
 		}
 	default:
 		h.last = path.Clean(q.File)
+		if info, err := fs.Stat(root, q.File); err == nil && info.Size() > h.most {
+			return a, limit.Of(limit.FlagBytes, "%s has more than %s", h.last, limit.Size(h.most))
+		}
 		a.Text, err = fs.ReadFile(root, q.File)
 	}
 	return a, err

@@ -85,10 +85,14 @@ func (p *Pool) work(ctx context.Context, worker *process, j engine.Job) (o *outc
 	return o, last
 }
 
-// placeOf says what was rendered, by the file that was read last. A chart is read as a whole
+// placeOf says what was rendered, by the file that was read last, or the mutation that began. A chart is read as a whole
 // before anything is made of it.
 func placeOf(j engine.Job, last string) string {
 	switch {
+	case j.Mutate != nil && last == "":
+		return "the mutations"
+	case j.Mutate != nil:
+		return fmt.Sprintf("mutation %q", last)
 	case j.Type == corev1alpha1.RenderHelm:
 		return fmt.Sprintf("the chart in %q", j.Path)
 	case last == "":

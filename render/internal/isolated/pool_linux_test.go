@@ -21,6 +21,7 @@ import (
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/render/internal/engine"
+	"kumodo.io/convoy/render/internal/limit"
 )
 
 // parentOfWorker makes the test binary a process that has a worker at work.
@@ -235,7 +236,7 @@ func TestWorkerEndsWithItsOrders(t *testing.T) {
 	go func() {
 		j := endless()
 		sent, content := jobOf(j)
-		h := &host{content: content}
+		h := &host{content: content, most: leastRead}
 		_ = worker.out.Encode(order{Job: sent})
 		worker.meter.left = beyond
 		for h.last != "a.yaml" { // then it asks for nothing any more
@@ -292,7 +293,7 @@ func TestWorkersHaveNothing(t *testing.T) {
 // TestHostAnswers nothing but what belongs to a job.
 func TestHostAnswers(t *testing.T) {
 	g := NewWithT(t)
-	h := &host{content: []fs.FS{manifests}}
+	h := &host{content: []fs.FS{manifests}, most: leastRead}
 	g.Expect(h.answer(&question{File: "a.yaml"}).Text).To(BeEquivalentTo(configMap))
 	for _, q := range []question{{File: "../a.yaml"}, {File: "/etc/passwd"}, {Content: 1, File: "a.yaml"}, {Content: -1, File: "a.yaml"}, {}, {Lookup: &object{"v1", "Secret", "team", "a"}}} {
 		a := h.answer(&q)
@@ -312,4 +313,34 @@ func TestLastWords(t *testing.T) {
 	}
 	g.Expect(w.String()).To(HavePrefix("runtime: goroutine stack exceeds a limit\nfatal error: stack overflow\nframe\n"))
 	g.Expect(len(w.String())).To(BeNumerically("<=", maxWords))
+}
+
+// unread is content of which nobody reads the large file.
+type unread struct{ fstest.MapFS }
+
+func (u unread) ReadFile(name string) ([]byte, error) {
+	if name == "large.yaml" {
+		panic("it is read")
+	}
+	return u.MapFS.ReadFile(name)
+}
+
+// TestLargeFilesAreNotRead asks for files that are larger than all manifests may be.
+func TestLargeFilesAreNotRead(t *testing.T) {
+	for name, files := range map[string]fstest.MapFS{
+		"manifests":     {"a.yaml": {Data: []byte(configMap)}},
+		"kustomization": {"kustomization.yaml": {Data: []byte("resources: [large.yaml]\n")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			files["large.yaml"] = &fstest.MapFile{Data: make([]byte, leastRead+1)}
+			j := plainJob(unread{files})
+			if name == "kustomization" {
+				j.Type = corev1alpha1.RenderKustomize
+			}
+			_, err := newPool(t).Run(t.Context(), j)
+			g.Expect(err).To(MatchError("stopped: large.yaml has more than 5 MiB; raise --render-max-bytes"))
+			g.Expect(errors.As(err, new(*limit.Error))).To(BeTrue())
+		})
+	}
 }

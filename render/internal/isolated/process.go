@@ -28,6 +28,7 @@ type process struct {
 	orders  io.Closer
 	reports io.Closer
 	meter   *meter
+	sent    *counter
 	words   *words
 	// fault is why the talk ended, if that was not for an outcome.
 	fault error
@@ -68,8 +69,8 @@ func start(memory int64) (*process, error) {
 		_ = reports.Close()
 		return nil, err
 	}
-	p.orders, p.reports, p.meter = orders, reports, &meter{from: reports}
-	p.out, p.in = gob.NewEncoder(orders), gob.NewDecoder(p.meter)
+	p.orders, p.reports, p.meter, p.sent = orders, reports, &meter{from: reports}, &counter{to: orders}
+	p.out, p.in = gob.NewEncoder(p.sent), gob.NewDecoder(p.meter)
 	go func() {
 		_ = p.cmd.Wait() // how it ended is in the ProcessState
 		close(p.ended)
@@ -99,6 +100,9 @@ func environmentOf(memory int64) []string {
 // grace is how long a worker may take beyond its time to say where it was.
 const grace = time.Second
 
+// leastRead is how large a file may be in any case: as large as Helm lets one of a chart be.
+const leastRead = 5 << 20
+
 // beyond is how much more than the manifests the messages of one job may have.
 const beyond = 64 << 20
 
@@ -109,14 +113,15 @@ func (p *process) run(ctx context.Context, j engine.Job, memory int64) (o *outco
 	if deadline, ok := ctx.Deadline(); ok {
 		sent.Time = time.Until(deadline)
 	}
-	h := &host{content: content, lookup: j.Helm.Lookup}
+	h := &host{content: content, lookup: j.Helm.Lookup, ready: j.Ready, most: max(j.OutputBytes, leastRead)}
+	p.sent.bytes = 0
 	stop := context.AfterFunc(ctx, func() { p.endLate(ctx) })
 	o, err := p.talk(sent, h)
 	if err != nil {
 		p.fault = err
 	}
 	received := allowance(sent) - p.meter.left
-	lean := o != nil && o.Memory < uint64(memory)/leanShare && received < maxLean
+	lean := o != nil && o.Memory < uint64(memory)/leanShare && max(received, p.sent.bytes) < maxLean
 	return o, h.last, stop() && lean
 }
 

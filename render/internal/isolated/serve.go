@@ -118,5 +118,5 @@ func (s *server) ask(q question) (*answer, error) {
 	return a, a.Fault.err()
 }
 
-// tell sends which file is read.
-func (s *server) tell(file string) error { return s.out.Encode(report{Reads: file}) }
+// tell sends which file is read, or which mutation begins.
+func (s *server) tell(place string) error { return s.out.Encode(report{Reads: place}) }

@@ -24,6 +24,8 @@ const (
 	kindString // its length, its bytes
 	kindList   // its length, its values
 	kindMap    // its length, keys and values
+	kindNoList // a list that is nil, which is null in JSON
+	kindNoMap
 )
 
 // maxNested is how deep values may be nested. Decoders of YAML and JSON stop at 10,000.
@@ -64,6 +66,9 @@ func appendValue(to []byte, v any, depth int) (_ []byte, err error) {
 	case string:
 		return appendString(append(to, kindString), v), nil
 	case []any:
+		if v == nil {
+			return append(to, kindNoList), nil
+		}
 		to = binary.AppendUvarint(append(to, kindList), uint64(len(v)))
 		for _, inner := range v {
 			if to, err = appendValue(to, inner, depth+1); err != nil {
@@ -72,6 +77,9 @@ func appendValue(to []byte, v any, depth int) (_ []byte, err error) {
 		}
 		return to, nil
 	case map[string]any:
+		if v == nil {
+			return append(to, kindNoMap), nil
+		}
 		to = binary.AppendUvarint(append(to, kindMap), uint64(len(v)))
 		for key, inner := range v {
 			if to, err = appendValue(appendString(to, key), inner, depth+1); err != nil {
@@ -125,6 +133,10 @@ func (d *decoder) value(depth int) (any, error) {
 		return d.list(depth)
 	case kindMap:
 		return d.fields(depth)
+	case kindNoList:
+		return []any(nil), nil
+	case kindNoMap:
+		return map[string]any(nil), nil
 	}
 	return nil, errMalformed
 }

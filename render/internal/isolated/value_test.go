@@ -17,7 +17,7 @@ func TestValuesArriveAsTheyWere(t *testing.T) {
 		"nil": nil, "false": false, "true": true, "text": "ä\xff\x00", "": "",
 		"integers": []any{int64(0), int64(math.MinInt64), int64(math.MaxInt64), uint64(math.MaxUint64)},
 		"floats":   []any{float64(1), math.Copysign(0, -1), math.MaxFloat64, math.SmallestNonzeroFloat64, math.Inf(1)},
-		"empty":    []any{[]any{}, map[string]any{}, ""},
+		"empty":    []any{[]any{}, map[string]any{}, "", []any(nil), map[string]any(nil)},
 		"nested":   map[string]any{"a": []any{map[string]any{"a": nil}}},
 	}
 	var wire bytes.Buffer

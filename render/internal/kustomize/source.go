@@ -67,6 +67,9 @@ func (s *source) ReadFile(p string) ([]byte, error) {
 	if file != s.replacedName {
 		var err error
 		if content, err = fs.ReadFile(s.root, file); err != nil {
+			if stopped := (*limit.Error)(nil); errors.As(err, &stopped) && s.refused == nil {
+				s.refused = err
+			}
 			return nil, err
 		}
 	}

@@ -3,7 +3,11 @@
 // Package limit says that a render was stopped because it would take too much.
 package limit
 
-import "fmt"
+import (
+	"context"
+	"errors"
+	"fmt"
+)
 
 // Error says which limit was met.
 type Error struct {
@@ -39,6 +43,15 @@ func Time() *Error {
 	e := Of(FlagTime, "rendering takes too long")
 	e.Passing = true
 	return e
+}
+
+// Ended gives why nothing is to be done for a context any more, nil while something is: Time
+// when its time is over, the context's error when nobody waits any more.
+func Ended(ctx context.Context) error {
+	if err := ctx.Err(); err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return Time()
 }
 
 // Size writes a number of bytes for people.

@@ -14,8 +14,8 @@ const (
 	// maxExpanded is how many bytes a document may have once each alias is replaced by what
 	// it stands for. No API server takes an object of that size.
 	maxExpanded = 16 << 20
-	// perNode is about what a value takes besides its text.
-	perNode = 16
+	// PerValue is what a value counts besides its text.
+	PerValue = 16
 )
 
 // CheckAliases refuses a YAML document that its aliases make enormous: decoding it would
@@ -29,9 +29,13 @@ func CheckAliases(document []byte) error {
 	if err := yaml.Unmarshal(document, &node); err != nil {
 		return nil
 	}
-	sizes := expansion{}
-	if sizes.of(&node) > maxExpanded {
-		return limit.New("the aliases of a YAML document make more than %s of it", limit.Size(maxExpanded))
+	return checkExpansion(&node, maxExpanded)
+}
+
+func checkExpansion(node *yaml.Node, most int64) error {
+	sizes := expansion{most: most, known: map[*yaml.Node]int64{}}
+	if sizes.of(node) > most {
+		return limit.New("the aliases of a YAML document make more than %s of it", limit.Size(most))
 	}
 	return nil
 }
@@ -46,23 +50,28 @@ func hasToken(document []byte, mark byte) bool {
 	return false
 }
 
-// expansion holds the sizes of the nodes that aliases stand for, 0 while one is worked out:
-// what contains itself is refused by the decoder.
-type expansion map[*yaml.Node]int64
+// expansion is how large nodes are once aliases are written out.
+type expansion struct {
+	// most is from where on it does not matter by how much a size is more.
+	most int64
+	// known are the sizes of the nodes that aliases stand for, 0 while one is worked out: what
+	// contains itself is refused by the decoder.
+	known map[*yaml.Node]int64
+}
 
-func (e expansion) of(node *yaml.Node) int64 {
+func (e *expansion) of(node *yaml.Node) int64 {
 	if node.Kind == yaml.AliasNode {
-		known, ok := e[node.Alias]
+		size, ok := e.known[node.Alias]
 		if !ok {
-			e[node.Alias] = 0
-			known = e.of(node.Alias)
-			e[node.Alias] = known
+			e.known[node.Alias] = 0
+			size = e.of(node.Alias)
+			e.known[node.Alias] = size
 		}
-		return known
+		return size
 	}
-	size := int64(perNode + len(node.Value))
+	size := int64(PerValue + len(node.Value))
 	for _, child := range node.Content {
-		if size += e.of(child); size > maxExpanded {
+		if size += e.of(child); size > e.most {
 			return size
 		}
 	}

@@ -18,7 +18,7 @@ import (
 type Memo[K comparable, V any] struct {
 	limit int
 	keep  func(error) bool
-	// most is what all values may weigh.
+	// most is what all outcomes may weigh.
 	most  int64
 	weigh func(V) int64
 
@@ -33,7 +33,7 @@ type outcome[K comparable, V any] struct {
 	key   K
 	value V
 	err   error
-	// weight of the value, if values are weighed.
+	// weight of it all, if that is weighed.
 	weight int64
 }
 
@@ -44,6 +44,8 @@ type flight[K comparable, V any] struct {
 	// callers wait for it; end ends its context. callers is guarded by the Memo's mu.
 	callers int
 	end     context.CancelFunc
+	// join is that of the Work.
+	join func(who string) (leave func())
 }
 
 // New makes a Memo of at most limit outcomes. Failures for which keep is true are
@@ -55,8 +57,11 @@ func New[K comparable, V any](limit int, keep func(error) bool) *Memo[K, V] {
 	}
 }
 
-// Weigh bounds what all remembered values weigh together; one that weighs more is not
-// remembered. It is called before any other method, and gives the Memo.
+// besides is about what an outcome takes besides its value.
+const besides = 512
+
+// Weigh bounds what all that is remembered weighs together; what weighs more is not remembered.
+// A failure weighs what its text does. It is called before any other method, and gives the Memo.
 func (m *Memo[K, V]) Weigh(most int64, weigh func(V) int64) *Memo[K, V] {
 	m.most, m.weigh = most, weigh
 	return m
@@ -67,6 +72,19 @@ func (m *Memo[K, V]) Weigh(most int64, weigh func(V) int64) *Memo[K, V] {
 // nobody is left, the context of work ends, and the next who asks begins anew. A panic of work
 // is an error.
 func (m *Memo[K, V]) Do(ctx context.Context, key K, work func(context.Context) (V, error)) (value V, known bool, err error) {
+	return m.DoFor(ctx, key, Work[V]{Do: work}, "")
+}
+
+// Work is what is done for a key.
+type Work[V any] struct {
+	Do func(context.Context) (V, error)
+	// Join is told of each who begins to wait for the work, the first one, too, and gives what
+	// is called when that one waits no more. It may be nil.
+	Join func(who string) (leave func())
+}
+
+// DoFor is Do for a caller whom the work, which may be that of another, is told of.
+func (m *Memo[K, V]) DoFor(ctx context.Context, key K, work Work[V], who string) (value V, known bool, err error) {
 	m.mu.Lock()
 	if element, ok := m.entries[key]; ok {
 		m.recent.MoveToFront(element)
@@ -74,16 +92,23 @@ func (m *Memo[K, V]) Do(ctx context.Context, key K, work func(context.Context) (
 		o := element.Value.(outcome[K, V])
 		return o.value, true, o.err
 	}
+	if err := ctx.Err(); err != nil {
+		m.mu.Unlock()
+		return value, false, err
+	}
 	f, ok := m.flights[key]
 	if !ok {
-		f = &flight[K, V]{done: make(chan struct{})}
+		f = &flight[K, V]{done: make(chan struct{}), join: work.Join}
 		m.flights[key] = f
 		var working context.Context
 		working, f.end = context.WithCancel(context.WithoutCancel(ctx))
-		go m.fly(working, key, f, work)
+		go m.fly(working, key, f, work.Do)
 	}
 	f.callers++
 	m.mu.Unlock()
+	if f.join != nil {
+		defer f.join(who)()
+	}
 
 	select {
 	case <-f.done:
@@ -124,17 +149,50 @@ func (m *Memo[K, V]) Get(key K) (value V, known bool) {
 	return o.value, o.err == nil
 }
 
+// Known gives the outcome that is remembered for a key, a failure, too.
+func (m *Memo[K, V]) Known(key K) (value V, known bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	element, ok := m.entries[key]
+	if !ok {
+		return value, false, nil
+	}
+	m.recent.MoveToFront(element)
+	o := element.Value.(outcome[K, V])
+	return o.value, true, o.err
+}
+
 // Put remembers a value for a key.
-func (m *Memo[K, V]) Put(key K, value V) {
-	o := m.weighed(outcome[K, V]{key: key, value: value})
+func (m *Memo[K, V]) Put(key K, value V) { m.Remember(key, value, nil) }
+
+// Remember remembers an outcome for a key, as one of Do; a failure that is not kept leaves what
+// was remembered before.
+func (m *Memo[K, V]) Remember(key K, value V, err error) {
+	if err != nil && !m.keep(err) {
+		return
+	}
+	o := m.weighed(outcome[K, V]{key: key, value: value, err: err})
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.remember(o)
 }
 
+// Forget has the next who asks for a key begin anew, if what is remembered is so.
+func (m *Memo[K, V]) Forget(key K, so func(V) bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if known, ok := m.entries[key]; ok && so(known.Value.(outcome[K, V]).value) {
+		m.forget(known)
+	}
+}
+
 func (m *Memo[K, V]) weighed(o outcome[K, V]) outcome[K, V] {
-	if m.weigh != nil && o.err == nil {
-		o.weight = m.weigh(o.value)
+	switch {
+	case m.weigh == nil:
+	case o.err != nil:
+		o.weight = besides + int64(len(o.err.Error()))
+	default:
+		o.weight = besides + m.weigh(o.value)
 	}
 	return o
 }

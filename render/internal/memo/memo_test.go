@@ -196,3 +196,56 @@ func TestPutAndGet(t *testing.T) {
 	value, known, err := m.Do(t.Context(), "a", func(context.Context) (int, error) { return 0, nil })
 	g.Expect([]any{value, known, err}).To(Equal([]any{2, true, nil}))
 }
+
+// TestWorkIsToldWhoWaits has somebody join the work of another, and leave it.
+func TestWorkIsToldWhoWaits(t *testing.T) {
+	g := NewWithT(t)
+	m := newMemo(2)
+	waiting := make(chan string, 10)
+	end := make(chan struct{})
+	work := memo.Work[int]{
+		Do: func(context.Context) (int, error) { <-end; return 7, nil },
+		Join: func(who string) func() {
+			waiting <- who
+			return func() { waiting <- who + " left" }
+		},
+	}
+	other := memo.Work[int]{Do: func(context.Context) (int, error) { panic("not done") }}
+	first := make(chan int)
+	go func() {
+		value, _, _ := m.DoFor(t.Context(), "a", work, "first")
+		first <- value
+	}()
+	g.Eventually(waiting).Should(Receive(Equal("first")))
+	ctx, leave := context.WithCancel(t.Context())
+	second := make(chan error)
+	go func() {
+		_, _, err := m.DoFor(ctx, "a", other, "second")
+		second <- err
+	}()
+	g.Eventually(waiting).Should(Receive(Equal("second")))
+	leave()
+	g.Expect(<-second).To(MatchError(context.Canceled))
+	g.Expect(waiting).To(Receive(Equal("second left")))
+	close(end)
+	g.Expect(<-first).To(Equal(7))
+	g.Expect(waiting).To(Receive(Equal("first left")))
+	_, known, _ := m.DoFor(t.Context(), "a", work, "third")
+	g.Expect(known).To(BeTrue())
+	g.Expect(waiting).NotTo(Receive(), "nothing is to be waited for")
+}
+
+func TestRemember(t *testing.T) {
+	g := NewWithT(t)
+	m := newMemo(2)
+	m.Remember("a", 1, nil)
+	m.Remember("a", 0, errPassing)
+	value, known, err := m.Known("a")
+	g.Expect([]any{value, known, err}).To(Equal([]any{1, true, nil}))
+	m.Remember("a", 0, errLasting)
+	_, known, err = m.Known("a")
+	g.Expect(known).To(BeTrue())
+	g.Expect(err).To(MatchError(errLasting))
+	_, known, _ = m.Known("b")
+	g.Expect(known).To(BeFalse())
+}

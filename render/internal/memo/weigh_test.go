@@ -5,6 +5,7 @@ package memo_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -14,7 +15,8 @@ import (
 
 func TestWeigh(t *testing.T) {
 	g := NewWithT(t)
-	m := memo.New[string, int64](100, func(error) bool { return true }).Weigh(10, func(v int64) int64 { return v })
+	const unit = 1 << 20 // next to which keys and the like weigh nothing
+	m := memo.New[string, int64](100, func(error) bool { return true }).Weigh(10*unit+unit/2, func(v int64) int64 { return v * unit })
 	known := func(key string) bool { _, ok := m.Get(key); return ok }
 	m.Put("a", 4)
 	m.Put("b", 4)
@@ -31,4 +33,32 @@ func TestWeigh(t *testing.T) {
 	_, _, err = m.Do(t.Context(), "e", func(context.Context) (int64, error) { return 100, errors.New("no") })
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(known("c")).To(BeTrue())
+	_, _, err = m.Do(t.Context(), "f", func(context.Context) (int64, error) { return 0, errors.New(strings.Repeat("no", 3*unit)) })
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(known("c")).To(BeFalse(), "failures weigh what their texts do")
+}
+
+// TestWeighWhatWeighsNothing has keys and the like bounded, too.
+func TestWeighWhatWeighsNothing(t *testing.T) {
+	g := NewWithT(t)
+	m := memo.New[int, int](1<<20, func(error) bool { return true }).Weigh(1<<20, func(int) int64 { return 0 })
+	for key := range 1 << 14 {
+		m.Put(key, key)
+	}
+	_, first := m.Get(0)
+	_, last := m.Get(1<<14 - 1)
+	g.Expect([]bool{first, last}).To(Equal([]bool{false, true}))
+}
+
+func TestForget(t *testing.T) {
+	g := NewWithT(t)
+	m := memo.New[string, int](2, func(error) bool { return false })
+	m.Put("a", 1)
+	m.Forget("a", func(v int) bool { return v == 2 })
+	_, known := m.Get("a")
+	g.Expect(known).To(BeTrue())
+	m.Forget("a", func(v int) bool { return v == 1 })
+	_, known = m.Get("a")
+	g.Expect(known).To(BeFalse())
+	m.Forget("b", func(int) bool { return true })
 }

@@ -3,6 +3,7 @@
 package mutation
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -56,22 +57,22 @@ func checkEntries(path, field string, object map[string]any, entries []any, sche
 	if slices.ContainsFunc(entries, func(e any) bool { m, _ := e.(map[string]any); return m["$patch"] == "replace" }) {
 		return nil
 	}
+	inPatch, inObject := placesBy(key, entries), placesBy(key, under)
 	for _, entry := range entries {
 		fields, _ := entry.(map[string]any)
 		wanted, ok := fields[key]
 		if !ok {
 			continue
 		}
-		here := fmt.Sprintf("%s[%s: %v]", path, key, wanted)
-		if n := having(entries, key, wanted); len(n) > 1 {
-			return ambiguous(here, "the patch", n)
+		if places := inPatch[known(wanted)]; len(places) > 1 {
+			return ambiguous(path, key, wanted, "the patch", places)
 		}
-		found := having(under, key, wanted)
-		if len(found) > 1 {
-			return ambiguous(here, "the object", found)
+		places := inObject[known(wanted)]
+		if len(places) > 1 {
+			return ambiguous(path, key, wanted, "the object", places)
 		}
-		if len(found) == 1 {
-			if err := checkKeys(here, found[0].entry, fields, inner); err != nil {
+		if len(places) == 1 {
+			if err := checkKeys(entryPath(path, key, wanted), under[places[0]].(map[string]any), fields, inner); err != nil {
 				return err
 			}
 		}
@@ -79,25 +80,33 @@ func checkEntries(path, field string, object map[string]any, entries []any, sche
 	return nil
 }
 
-func ambiguous(path, in string, found []placed) error {
+func entryPath(path, key string, value any) string {
+	return fmt.Sprintf("%s[%s: %v]", path, key, value)
+}
+
+func ambiguous(path, key string, value any, in string, places []int) error {
 	return fmt.Errorf("%s is ambiguous: it is both entry %d and entry %d of the list in %s; use type: json, which names entries by their place",
-		strings.TrimPrefix(path, "."), found[0].place, found[1].place, in)
+		strings.TrimPrefix(entryPath(path, key, value), "."), places[0], places[1], in)
 }
 
-// placed is an entry of a list and its place, from 0 as in a JSON patch.
-type placed struct {
-	entry map[string]any
-	place int
-}
-
-// having gives the entries that have a value for a key.
-func having(entries []any, key string, value any) []placed {
-	var found []placed
+// placesBy gives the places of entries, from 0 as in a JSON patch, by what they have for a key.
+func placesBy(key string, entries []any) map[any][]int {
+	places := make(map[any][]int, len(entries))
 	for i, e := range entries {
-		entry, ok := e.(map[string]any)
-		if has, there := entry[key]; ok && there && same(has, value) {
-			found = append(found, placed{entry, i})
+		entry, _ := e.(map[string]any)
+		if value, ok := entry[key]; ok {
+			places[known(value)] = append(places[known(value)], i)
 		}
 	}
-	return found
+	return places
+}
+
+// known gives what is equal for values that are the same.
+func known(value any) any {
+	switch value.(type) {
+	case map[string]any, []any:
+		text, _ := json.Marshal(value) // keys are sorted, and whole numbers have no point
+		return [1]string{string(text)}
+	}
+	return number(value)
 }

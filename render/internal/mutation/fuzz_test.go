@@ -28,7 +28,7 @@ func FuzzApply(f *testing.F) {
 		}
 		for _, text := range []string{deployment, service, custom} {
 			given := object(t, text)
-			got, err := m.Apply(given)
+			got, err := m.Apply(t.Context(), given)
 			if err == nil && (got.GetName() == "" || got.GetKind() != given.GetKind()) {
 				t.Fatalf("%v", got.Object)
 			}

@@ -3,8 +3,10 @@
 package mutation
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,8 +32,8 @@ type operation struct {
 var needs = map[string]string{"add": "value", "replace": "value", "test": "value", "move": "from", "copy": "from", "remove": ""}
 
 // compileJSONPatch makes a patch of a list of operations.
-func compileJSONPatch(patch any) (func(*unstructured.Unstructured) (map[string]any, error), error) {
-	list, ok := patch.([]any)
+func compileJSONPatch(value any) (patch, error) {
+	list, ok := value.([]any)
 	if !ok {
 		return nil, errors.New("type: json needs a list of operations")
 	}
@@ -43,7 +45,9 @@ func compileJSONPatch(patch any) (func(*unstructured.Unstructured) (map[string]a
 		}
 		operations = append(operations, o)
 	}
-	return func(o *unstructured.Unstructured) (map[string]any, error) { return applyJSONPatch(o, operations) }, nil
+	return func(ctx context.Context, o *unstructured.Unstructured) (map[string]any, error) {
+		return applyJSONPatch(ctx, o, operations)
+	}, nil
 }
 
 func compileOperation(item any) (o operation, err error) {
@@ -77,6 +81,7 @@ func compileOperation(item any) (o operation, err error) {
 	return o, err
 }
 
+// unescaped holds what a tilde stands for in a JSON pointer with the character behind it.
 var unescaped = strings.NewReplacer("~1", "/", "~0", "~")
 
 // pointer gives the steps of a JSON pointer (RFC 6901).
@@ -92,16 +97,23 @@ func pointer(fields map[string]any, field string) ([]string, error) {
 		return nil, fmt.Errorf("the %s %q does not begin with a slash; write %q", field, text, "/"+text)
 	}
 	steps := strings.Split(text[1:], "/")
-	for i := range steps {
-		steps[i] = unescaped.Replace(steps[i])
+	for i, step := range steps {
+		if strings.Count(step, "~") != strings.Count(step, "~0")+strings.Count(step, "~1") {
+			return nil, fmt.Errorf("the %s %q has a ~ that neither 0 nor 1 follows; write ~0 for ~ itself", field, text)
+		}
+		steps[i] = unescaped.Replace(step)
 	}
 	return steps, nil
 }
 
-func applyJSONPatch(object *unstructured.Unstructured, operations []operation) (map[string]any, error) {
+func applyJSONPatch(ctx context.Context, object *unstructured.Unstructured, operations []operation) (map[string]any, error) {
 	p := patched{document: runtime.DeepCopyJSON(object.Object), left: maxCopied}
 	for i, o := range operations {
-		if err := p.apply(o); err != nil {
+		err := limit.Ended(ctx)
+		if err == nil {
+			err = p.apply(o)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("operation %d (%s %s): %w", i+1, o.op, o.pointer, err)
 		}
 	}
@@ -137,10 +149,12 @@ func (p *patched) apply(o operation) error {
 			return fmt.Errorf("from: %w", err)
 		}
 	}
-	switch o.op {
-	case "move":
+	switch {
+	case o.op == "move" && slices.Equal(o.from, o.path):
+		return nil
+	case o.op == "move":
 		err = p.edit(o.from, func(at any, key string) (any, error) { return remove(at, key) })
-	case "copy":
+	case o.op == "copy":
 		if p.left -= weight.Of(value); p.left < 0 {
 			return limit.New("the copy operations of one patch copy more than %s", limit.Size(maxCopied))
 		}
@@ -294,14 +308,16 @@ func same(a, b any) bool {
 	case []any:
 		other, ok := b.([]any)
 		return ok && slices.EqualFunc(a, other, same)
-	case float64:
-		if i, ok := b.(int64); ok {
-			return a == float64(i)
-		}
-	case int64:
-		if f, ok := b.(float64); ok {
-			return float64(a) == f
-		}
 	}
-	return a == b
+	return number(a) == number(b)
+}
+
+// number makes an int64 of a float64 that is one.
+func number(value any) any {
+	const beyond = 1 << 63
+	f, ok := value.(float64)
+	if !ok || f != math.Trunc(f) || f < -beyond || f >= beyond {
+		return value
+	}
+	return int64(f)
 }

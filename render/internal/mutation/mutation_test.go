@@ -130,11 +130,32 @@ spec: {id: 9007199254740993, parts: [{name: a, size: 1}, {name: x, size: 9007199
 			m, err := mutation.Compile(corev1alpha1.Mutation{Name: "m", Type: test.kind, Patch: test.patch})
 			g.Expect(err).NotTo(HaveOccurred())
 			given := object(t, test.given)
-			got, err := m.Apply(given)
+			got, err := m.Apply(t.Context(), given)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(got.Object).To(Equal(object(t, test.want).Object))
 			g.Expect(given.Object).To(Equal(object(t, test.given).Object), "the given object was changed")
+			empty(got.Object)
+			g.Expect(given.Object).To(Equal(object(t, test.given).Object), "they share something")
+			again, err := m.Apply(t.Context(), given)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(again.Object).To(Equal(object(t, test.want).Object), "the patch shares something")
 		})
+	}
+}
+
+// empty takes out whatever is in maps and lists.
+func empty(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			empty(inner)
+			delete(v, key)
+		}
+	case []any:
+		for i, inner := range v {
+			empty(inner)
+			v[i] = nil
+		}
 	}
 }
 
@@ -161,6 +182,7 @@ func TestApplyRefuses(t *testing.T) {
 		{"an addition to a text", "[{op: add, path: /metadata/name/x, value: 2}]", corev1alpha1.MutationJSON, "is no map and no list"},
 		{"an addition under what is not there", "[{op: add, path: /metadata/annotations/x, value: y}]", corev1alpha1.MutationJSON, `there is no "annotations"`},
 		{"copies that grow", "[" + strings.Repeat("{op: copy, from: /spec, path: /spec/x}, {op: copy, from: /spec, path: /spec/y}, ", 40) + "]", corev1alpha1.MutationJSON, "the copy operations of one patch copy more than 16 MiB"},
+		{"a test for another integer that is the same as a float", `[{"op": "test", "path": "/spec/id", "value": 9007199254740992.0}]`, corev1alpha1.MutationJSON, "test failed"},
 		{"nothing left", "[{op: add, path: '', value: []}]", corev1alpha1.MutationJSON, "the patch would leave no object"},
 	}
 	for _, test := range tests {
@@ -168,8 +190,37 @@ func TestApplyRefuses(t *testing.T) {
 			g := NewWithT(t)
 			m, err := mutation.Compile(corev1alpha1.Mutation{Type: test.kind, Patch: test.patch})
 			g.Expect(err).NotTo(HaveOccurred())
-			_, err = m.Apply(object(t, custom))
+			_, err = m.Apply(t.Context(), object(t, custom))
 			g.Expect(err).To(MatchError(ContainSubstring(test.want)))
+		})
+	}
+}
+
+// TestJSONIsReadAsJSON has texts that are JSON and no YAML, or other YAML.
+func TestJSONIsReadAsJSON(t *testing.T) {
+	for _, tc := range []struct {
+		name, patch string
+		kind        corev1alpha1.MutationType
+		want        any
+	}{
+		{"slashes with a backslash", `[{"op": "add", "path": "\/spec\/x", "value": "a\/b"}]`, corev1alpha1.MutationJSON, "a/b"},
+		{"two halves of a character", `[{"op": "add", "path": "/spec/x", "value": "\ud83d\ude00"}]`, corev1alpha1.MutationJSON, "\U0001f600"},
+		{"a control character", "[{\"op\": \"add\", \"path\": \"/spec/x\", \"value\": \"a\x7fb\"}]", corev1alpha1.MutationJSON, "a\x7fb"},
+		{"tabs", "{\n\t\"spec\":\t{\"x\": \"\u2028\"}\n}", corev1alpha1.MutationMerge, "\u2028"},
+		{"a strategic patch", `{"spec": {"x": "\/"}}`, corev1alpha1.MutationStrategic, "/"},
+		{"integers", `{"spec": {"x": 9007199254740993}}`, corev1alpha1.MutationMerge, int64(9007199254740993)},
+		{"a text that looks like a number", `{"spec": {"x": "1e400"}}`, corev1alpha1.MutationMerge, "1e400"},
+		{"such a text in YAML", `spec: {x: '1e400'}`, corev1alpha1.MutationMerge, "1e400"},
+		{"merged maps of YAML, one of which has the key", "a: &a {x: 1, y: 2}\nspec: {<<: *a, x: 3}", corev1alpha1.MutationMerge, int64(3)},
+		{"a move of all to where it is", `[{"op": "move", "from": "", "path": ""}, {"op": "move", "from": "/spec/drop", "path": "/spec/drop"}, {"op": "move", "from": "/spec/drop", "path": "/spec/x"}]`, corev1alpha1.MutationJSON, int64(1)},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := NewWithT(t)
+			m, err := mutation.Compile(corev1alpha1.Mutation{Name: "m", Type: tc.kind, Patch: tc.patch})
+			g.Expect(err).NotTo(HaveOccurred())
+			got, err := m.Apply(t.Context(), object(t, custom))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(got.Object["spec"].(map[string]any)["x"]).To(Equal(tc.want))
 		})
 	}
 }
@@ -190,6 +241,7 @@ spec:
 			"spec.containers[name: app].ports[containerPort: 53] is ambiguous: it is both entry 0 and entry 1 of the list in the object"},
 		{"a removal", "spec: {topologySpreadConstraints: [{topologyKey: zone, $patch: delete}]}", "topologySpreadConstraints[topologyKey: zone] is ambiguous"},
 		{"both in the patch", "spec: {hostAliases: [{ip: 10.0.0.2, hostnames: [a]}, {ip: 10.0.0.2, hostnames: [b]}]}", "both entry 0 and entry 1 of the list in the patch"},
+		{"one number in two spellings", `{"spec": {"containers": [{"name": "app", "ports": [{"containerPort": 81}, {"containerPort": 81.0}]}]}}`, "both entry 0 and entry 1 of the list in the patch"},
 		{"another entry", "spec: {containers: [{name: app, ports: [{containerPort: 80, name: web}]}]}", ""},
 		{"a list that is replaced", "spec: {containers: [{name: app, ports: [{$patch: replace}, {containerPort: 53, protocol: TCP}, {containerPort: 53, protocol: UDP}]}]}", ""},
 		{"a list that is new", "spec: {initContainers: [{name: x, ports: [{containerPort: 53, protocol: TCP}, {containerPort: 53, protocol: UDP}]}]}", ""},
@@ -199,7 +251,7 @@ spec:
 			g := NewWithT(t)
 			m, err := mutation.Compile(corev1alpha1.Mutation{Patch: test.patch})
 			g.Expect(err).NotTo(HaveOccurred())
-			_, err = m.Apply(object(t, pod))
+			_, err = m.Apply(t.Context(), object(t, pod))
 			if test.want == "" {
 				g.Expect(err).NotTo(HaveOccurred())
 				return
@@ -225,7 +277,7 @@ func TestRefusalsShowNothingOfSecrets(t *testing.T) {
 			g := NewWithT(t)
 			m, err := mutation.Compile(corev1alpha1.Mutation{Type: tc.kind, Patch: tc.patch})
 			g.Expect(err).NotTo(HaveOccurred())
-			_, err = m.Apply(object(t, secret))
+			_, err = m.Apply(t.Context(), object(t, secret))
 			g.Expect(err).To(MatchError(And(ContainSubstring(tc.want), Not(ContainSubstring("hunter2")))))
 		})
 	}
@@ -244,6 +296,18 @@ func TestCompileRefuses(t *testing.T) {
 		{"no path", corev1alpha1.Mutation{Type: corev1alpha1.MutationJSON, Patch: "[{op: remove}]"}, "operation 1: the path is missing"},
 		{"a move into itself", corev1alpha1.Mutation{Type: corev1alpha1.MutationJSON, Patch: "[{op: move, from: /a, path: /a/b}]"}, "cannot be moved into itself"},
 		{"no operations", corev1alpha1.Mutation{Type: corev1alpha1.MutationJSON, Patch: "a: b"}, "type: json needs a list of operations"},
+		{"a tilde before something else", corev1alpha1.Mutation{Type: corev1alpha1.MutationJSON, Patch: "[{op: remove, path: /a/b~2c}]"},
+			`operation 1: the path "/a/b~2c" has a ~ that neither 0 nor 1 follows; write ~0 for ~ itself`},
+		{"a tilde before a letter", corev1alpha1.Mutation{Type: corev1alpha1.MutationJSON, Patch: "[{op: add, path: /x~y, value: 1}]"}, "neither 0 nor 1 follows"},
+		{"a tilde at the end", corev1alpha1.Mutation{Type: corev1alpha1.MutationJSON, Patch: "[{op: copy, path: /a, from: /a~0~1~}]"}, `the from "/a~0~1~" has a ~`},
+		{"a move of all into itself", corev1alpha1.Mutation{Type: corev1alpha1.MutationJSON, Patch: "[{op: move, from: '', path: /a}]"}, "cannot be moved into itself"},
+		{"a path that is there twice", corev1alpha1.Mutation{Type: corev1alpha1.MutationJSON, Patch: "[{op: remove, path: /a, path: /b}]"}, `patch: yaml: line 1: the key "path" is there twice`},
+		{"a path that is there twice in JSON", corev1alpha1.Mutation{Type: corev1alpha1.MutationJSON, Patch: `[{"op": "remove", "path": "/a", "path": "/b", "x": 1e400}]`}, `patch: json: the key "path" is there twice`},
+		{"a field that is there twice", corev1alpha1.Mutation{Patch: "spec: &s {a: 1}\nother: *s\nspec: {}\n"}, `patch: yaml: line 3: the key "spec" is there twice`},
+		{"a number that no float holds", corev1alpha1.Mutation{Type: corev1alpha1.MutationMerge, Patch: "a: {b: -1e400}"}, "patch: yaml: line 1: the number does not fit into 64 bits"},
+		{"such a number in JSON", corev1alpha1.Mutation{Type: corev1alpha1.MutationMerge, Patch: `{"a": {"b": 1e400}}`}, "patch: a.b: the number does not fit into 64 bits"},
+		{"such a number as the value of an operation", corev1alpha1.Mutation{Type: corev1alpha1.MutationJSON, Patch: `[{"op": "add", "path": "/a", "value": [1e400]}]`}, "patch: operation 1: [0]: the number does not fit into 64 bits"},
+		{"many digits", corev1alpha1.Mutation{Type: corev1alpha1.MutationMerge, Patch: "a: " + strings.Repeat("9", 400)}, "the number does not fit into 64 bits"},
 		{"path without a slash", corev1alpha1.Mutation{Type: corev1alpha1.MutationJSON, Patch: "[{op: test, path: /a, value: 1}, {op: add, path: spec/x, value: 1}]"},
 			`patch: operation 2: the path "spec/x" does not begin with a slash; write "/spec/x"`},
 		{"source without a slash", corev1alpha1.Mutation{Type: corev1alpha1.MutationJSON, Patch: "[{op: move, path: /a, from: metadata}]"},

@@ -27,12 +27,17 @@ const (
 // expand adds to secrets what lies in them; whole is false when that is too much.
 func expand(secrets []string) (all []string, whole bool) {
 	all = slices.Clone(secrets)
-	size := sizeOf(all)
+	size, parsed := sizeOf(all), 0
 	from := 0
 	for range deepest {
 		end := len(all)
 		for _, secret := range all[from:end] {
 			before := len(all)
+			if isText(secret) {
+				if parsed += len(secret); parsed > mostParsed {
+					return nil, false
+				}
+			}
 			all = inside(secret, all)
 			if size += sizeOf(all[before:]); size > mostFound {
 				return nil, false
@@ -51,13 +56,19 @@ func sizeOf(texts []string) int {
 	return size
 }
 
+// isText tells secrets that may be JSON or YAML, which are parsed.
+func isText(secret string) bool {
+	trimmed := strings.TrimSpace(secret)
+	return len(secret) <= longestText && (strings.ContainsAny(trimmed, ":[{") || strings.HasPrefix(trimmed, "-"))
+}
+
 // inside adds what lies in a secret: in a JSON or YAML text, in base64, in a URL.
 func inside(secret string, found []string) []string {
 	if len(secret) > longestText {
 		return found
 	}
 	trimmed := strings.TrimSpace(secret)
-	if strings.ContainsAny(trimmed, ":[{") || strings.HasPrefix(trimmed, "-") {
+	if isText(secret) {
 		if value, err := lossless.YAML([]byte(secret)); err == nil {
 			switch value.(type) {
 			case map[string]any, []any:

@@ -38,9 +38,11 @@ const (
 )
 
 const (
-	// mostFound is how many bytes of secrets there may be with what lies in them, mostSought
-	// how many of them may be looked for; each text counts perText besides.
+	// mostFound is how many bytes of secrets there may be with what lies in them, mostParsed how
+	// many of these may be parsed for that, and mostSought how many of them may be looked for;
+	// each text counts perText besides.
 	mostFound  = 64 << 20
+	mostParsed = 2 << 20
 	mostSought = 8 << 20
 	perText    = 32
 )
@@ -79,6 +81,26 @@ func New(secrets []string) *Scrubber {
 		return nil
 	}
 	return s
+}
+
+// TooMany is a Scrubber that shows no message.
+func TooMany() *Scrubber { return &Scrubber{tooMany: true} }
+
+// Distinct gives those of some secrets that can be looked for, each once. all is false when they
+// are more than can be: then New gives TooMany for them, too.
+func Distinct(secrets []string) (distinct []string, all bool) {
+	distinct = slices.DeleteFunc(slices.Clone(secrets), func(s string) bool { return len(s) < shortest })
+	distinct = sorted(distinct)
+	sought := 0
+	for _, secret := range distinct {
+		if length := len(strings.TrimSpace(secret)); length >= shortest {
+			sought += min(length, Searched) + perText
+		}
+	}
+	if sought > mostSought {
+		return nil, false
+	}
+	return distinct, true
 }
 
 func sorted(texts []string) []string {

@@ -6,6 +6,8 @@ import (
 	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
+	"fmt"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -89,4 +91,29 @@ func TestWithoutSecrets(t *testing.T) {
 	g.Expect(scrub.New([]string{"", "a"})).To(BeNil())
 	var none *scrub.Scrubber
 	g.Expect(none.Text("as it is")).To(Equal("as it is"))
+}
+
+// TestDistinct keeps what can be looked for, and tells what is too much for New to look for.
+func TestDistinct(t *testing.T) {
+	g := NewWithT(t)
+	distinct, all := scrub.Distinct([]string{"hunter2", "abc", "first line\nsecond", "hunter2", "    "})
+	g.Expect(all).To(BeTrue())
+	g.Expect(distinct).To(Equal([]string{"    ", "first line\nsecond", "hunter2"}))
+	var many []string
+	for n := range 300_000 {
+		many = append(many, fmt.Sprintf("secret-%d", n))
+	}
+	distinct, all = scrub.Distinct(many)
+	g.Expect(all).To(BeFalse())
+	g.Expect(distinct).To(BeEmpty())
+	g.Expect(scrub.New(many).Text("nothing")).To(Equal(scrub.TooMany().Text("nothing")))
+	g.Expect(scrub.TooMany().Text("nothing")).To(ContainSubstring("not shown"))
+}
+
+// TestManyTextsInSecrets has more of them than are parsed to look for what lies in them.
+func TestManyTextsInSecrets(t *testing.T) {
+	g := NewWithT(t)
+	text := "a: inside-hunter2\n#" + strings.Repeat("x", 500<<10)
+	g.Expect(scrub.New([]string{text + "1", text + "2", text + "3"}).Text("fail: inside-hunter2")).To(Equal("fail: ***"))
+	g.Expect(scrub.New([]string{text + "1", text + "2", text + "3", text + "4", text + "5"}).Text("fail: inside-hunter2")).To(ContainSubstring("not shown"))
 }

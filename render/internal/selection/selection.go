@@ -43,8 +43,13 @@ func (s *Selector) Matches(object *unstructured.Unstructured) bool {
 		fits(s.fields.Kind, gvk.Kind) &&
 		fits(s.fields.Namespace, object.GetNamespace()) &&
 		fits(s.fields.Name, object.GetName()) &&
-		s.labels.Matches(labels.Set(object.GetLabels())) &&
-		s.annotations.Matches(labels.Set(object.GetAnnotations()))
+		fitsAll(s.labels, object.GetLabels) &&
+		fitsAll(s.annotations, object.GetAnnotations)
+}
+
+// fitsAll copies no labels that nothing is asked of.
+func fitsAll(selector labels.Selector, of func() map[string]string) bool {
+	return selector.Empty() || selector.Matches(labels.Set(of()))
 }
 
 func fits(wanted, is string) bool { return wanted == "" || wanted == is }

@@ -11,6 +11,8 @@
 // that lately took long do not get it when they hold all others together. What takes long
 // can so never keep what does not from running, but for once: a tenant has to be seen taking
 // long before it is known to.
+//
+// What several tenants want is claimed once, with a place in the line of each.
 package slots
 
 import (
@@ -54,11 +56,25 @@ type tenant struct {
 	long time.Time
 }
 
-// place is a place in the line of a tenant, and then a slot.
+// place is a place of a claim in the line of a tenant, and then a slot.
 type place struct {
+	claim  *Claim
 	tenant *tenant
-	got    chan struct{} // closed when it is a slot
-	since  time.Time     // when that was
+	at     *list.Element // in the line; nil when it is not there any more
+	since  time.Time     // when it became a slot
+}
+
+// Claim is a wish for one slot, which several tenants may have: it is as far in line as the place
+// of any of them.
+type Claim struct {
+	slots *Slots
+	got   chan struct{} // closed when there is a slot
+	// places in line, and then the slot, which is taken or given back; over is true when there is
+	// no more to wait for.
+	places []*place
+	slot   *place
+	taken  bool
+	over   bool
 }
 
 // New makes Slots, at least one. Who holds one for long or longer is known for it.
@@ -72,22 +88,69 @@ func (s *Slots) Take(ctx context.Context, name string) (done func(), err error) 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	c := s.Claim()
+	defer c.Close()
+	c.Join(name)
+	return c.Take(ctx)
+}
+
+// Claim makes a Claim that nobody has joined yet. It is to be closed: it may have got a slot that
+// nobody takes.
+func (s *Slots) Claim() *Claim { return &Claim{slots: s, got: make(chan struct{})} }
+
+// Join puts the claim at the end of the line of a tenant, too, and gives what takes that place
+// away again. With a slot, neither does anything.
+func (c *Claim) Join(name string) (leave func()) {
+	s := c.slots
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.over {
+		return func() {}
+	}
 	t := s.tenant(name)
-	p := &place{tenant: t, got: make(chan struct{})}
-	at := t.waiting.PushBack(p)
+	p := &place{claim: c, tenant: t}
+	p.at = t.waiting.PushBack(p)
+	c.places = append(c.places, p)
 	if t.turn == nil {
 		t.turn = s.turns.PushBack(t)
 	}
 	s.share()
-	s.mu.Unlock()
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.leave(p)
+	}
+}
 
+// Take waits until it is the turn of any tenant of the claim, and gives what ends the use of the
+// slot, to be called once. When ctx ends before, the claim is closed, with its error.
+func (c *Claim) Take(ctx context.Context) (done func(), err error) {
+	if err := ctx.Err(); err != nil {
+		c.Close()
+		return nil, err
+	}
 	select {
-	case <-p.got:
-		return func() { s.end(p) }, nil
+	case <-c.got:
+		c.slots.mu.Lock()
+		defer c.slots.mu.Unlock()
+		c.taken = true
+		return func() { c.slots.end(c.slot) }, nil
 	case <-ctx.Done():
-		s.leave(p, at)
+		c.Close()
 		return nil, ctx.Err()
+	}
+}
+
+// Close gives up the places of the claim, and the slot that it has got, unless it was taken. Nobody
+// can join it any more.
+func (c *Claim) Close() {
+	s := c.slots
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.close(c)
+	if c.slot != nil && !c.taken {
+		c.taken = true
+		s.free(c.slot)
 	}
 }
 
@@ -100,23 +163,6 @@ func (s *Slots) Waiting() int {
 		n += turn.Value.(*tenant).waiting.Len()
 	}
 	return n
-}
-
-// leave gives up a place in line, or the slot that it has become just then.
-func (s *Slots) leave(p *place, at *list.Element) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	select {
-	case <-p.got:
-		s.free(p)
-		return
-	default:
-	}
-	t := p.tenant
-	if t.waiting.Remove(at); t.waiting.Len() == 0 {
-		s.turns.Remove(t.turn)
-		t.turn = nil
-	}
 }
 
 // end frees a slot, and notes how long it was used.
@@ -139,6 +185,28 @@ func (s *Slots) free(p *place) {
 	s.share()
 }
 
+// leave takes a place out of its line.
+func (s *Slots) leave(p *place) {
+	if p.at == nil {
+		return
+	}
+	t := p.tenant
+	t.waiting.Remove(p.at)
+	p.at = nil
+	if t.waiting.Len() == 0 {
+		s.turns.Remove(t.turn)
+		t.turn = nil
+	}
+}
+
+// close takes all places of a claim out of their lines, for good.
+func (s *Slots) close(c *Claim) {
+	for _, p := range c.places {
+		s.leave(p)
+	}
+	c.places, c.over = nil, true
+}
+
 // share gives slots away for as long as one is free that somebody may have.
 func (s *Slots) share() {
 	for {
@@ -146,16 +214,14 @@ func (s *Slots) share() {
 		if t == nil {
 			return
 		}
-		p := t.waiting.Remove(t.waiting.Front()).(*place)
-		if t.waiting.Len() == 0 {
-			s.turns.Remove(t.turn)
-			t.turn = nil
-		}
+		p := t.waiting.Front().Value.(*place)
+		s.close(p.claim)
 		s.given++
 		t.holds, t.last = t.holds+1, s.given
 		p.since = s.now()
 		s.holders = append(s.holders, p)
-		close(p.got)
+		p.claim.slot = p
+		close(p.claim.got)
 	}
 }
 

@@ -176,3 +176,96 @@ func TestTakeFails(t *testing.T) {
 	o.wants("a")
 	o.Expect(o.order()).To(Equal([]string{"a"}))
 }
+
+// shares has tenants share one claim, which gets a slot or waits.
+func (o *office) shares(claim *slots.Claim, tenants ...string) (leave []func()) {
+	for _, tenant := range tenants {
+		leave = append(leave, claim.Join(tenant))
+	}
+	return leave
+}
+
+func (o *office) takes(claim *slots.Claim, ctx context.Context, name string) chan error {
+	taken := make(chan error, 1)
+	go func() {
+		done, err := claim.Take(ctx)
+		if err == nil {
+			o.mu.Lock()
+			o.got = append(o.got, name)
+			o.done[name] = append(o.done[name], done)
+			o.mu.Unlock()
+		}
+		taken <- err
+	}()
+	return taken
+}
+
+func TestAClaimIsAsFarAsTheBestOfItsPlaces(t *testing.T) {
+	o := newOffice(t, 1)
+	o.wants("evil", "evil", "evil", "evil", "nice")
+	shared := o.Claim()
+	o.shares(shared, "evil", "nice")
+	taken := o.takes(shared, t.Context(), "shared")
+	o.Expect(o.Waiting()).To(Equal(6))
+	o.ends("evil", slowly, "nice")
+	o.ends("nice", slowly, "evil")
+	o.ends("evil", slowly, "shared") // by the place of nice
+	o.Expect(<-taken).To(Succeed())
+	o.Expect(o.Waiting()).To(Equal(2), "the place in the line of evil is gone")
+	o.shares(shared, "late")
+	o.Expect(o.Waiting()).To(Equal(2), "who comes when there is a slot has no place")
+	o.ends("shared", quickly, "evil")
+	o.ends("evil", quickly, "evil")
+	o.ends("evil", quickly)
+}
+
+func TestWhoLeavesAClaimTakesItsPlaceOnly(t *testing.T) {
+	o := newOffice(t, 1)
+	o.wants("a", "b")
+	shared := o.Claim()
+	leave := o.shares(shared, "b", "c")
+	taken := o.takes(shared, t.Context(), "shared")
+	leave[1]()
+	leave[1]()
+	o.Expect(o.Waiting()).To(Equal(2))
+	o.ends("a", quickly, "b")
+	leave = o.shares(shared, "d")
+	o.ends("b", quickly, "shared") // by the place of d, who has had no slot yet
+	o.Expect(<-taken).To(Succeed())
+	leave[0]()
+	o.ends("shared", quickly)
+	o.Expect(o.Waiting()).To(BeZero())
+	o.wants("a")
+}
+
+func TestAClaimThatIsGivenUp(t *testing.T) {
+	o := newOffice(t, 1)
+	o.wants("a")
+	shared := o.Claim()
+	leave := o.shares(shared, "b", "c")
+	ctx, cancel := context.WithCancel(t.Context())
+	taken := o.takes(shared, ctx, "shared")
+	cancel()
+	o.Expect(<-taken).To(MatchError(context.Canceled))
+	o.Expect(o.Waiting()).To(BeZero())
+	leave[0]()
+	o.shares(shared, "d")
+	o.Expect(o.Waiting()).To(BeZero())
+	o.wants("e")
+	o.ends("a", quickly, "e")
+}
+
+func TestAClaimThatIsClosed(t *testing.T) {
+	o := newOffice(t, 1)
+	shared := o.Claim()
+	o.shares(shared, "a")
+	o.wants("b")
+	o.Expect(o.order()).To(BeEmpty())
+	shared.Close() // it had the slot
+	o.Eventually(o.order).Should(Equal([]string{"b"}))
+	shared.Close()
+	o.shares(shared, "c")
+	o.Expect(o.Waiting()).To(BeZero())
+	o.wants("d")
+	o.ends("b", quickly, "d")
+}

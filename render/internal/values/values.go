@@ -7,6 +7,8 @@ package values
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,10 +37,6 @@ type Request struct {
 	Spec corev1alpha1.HelmRender
 	// Namespace of the Release, in which references are looked up.
 	Namespace string
-	// Root is the whole content of the source, Dir the chart in it. valuesFiles are
-	// relative to Dir and may lie anywhere in Root.
-	Root fs.FS
-	Dir  string
 	// References reads ConfigMaps, Secrets and files of other sources; it may be nil when
 	// Spec has no valuesFrom.
 	References References
@@ -52,11 +50,30 @@ type Origin struct {
 	Kind, Name, Key string
 }
 
-// Kinds of origins that are no kinds of valuesFrom.
+// Kinds of origins: those that are no kinds of valuesFrom, and the one whose values are secret.
 const (
 	KindFile    = "File"
 	KindRelease = "Release"
+	KindSecret  = "Secret"
 )
+
+// Text is what valuesFrom refers to, as it was read.
+type Text struct {
+	Origin Origin
+	// TargetPath is where the text is a value; "" for a text that has values.
+	TargetPath string
+	Data       []byte
+}
+
+// Sources are the values of a Release before anything of them is parsed.
+type Sources struct {
+	// Files are valuesFiles.
+	Files []string
+	// From is what valuesFrom refers to and is there.
+	From []Text
+	// Inline are the values in the Release itself, as JSON.
+	Inline []byte
+}
 
 // Layer is what one origin gives.
 type Layer struct {
@@ -80,16 +97,27 @@ type Resolved struct {
 }
 
 // What a Release may have in values, all its sources together. A parser makes a hundred bytes
-// and more of one of [{},{},…], in a process that is not there for one render alone.
+// and more of one of [{},{},…].
 const (
 	maxText  = 16 << 20
 	maxBytes = 128 << 20
+	// maxFile is how large one file may be: what Helm grants to a file of a chart.
+	maxFile = 5 << 20
 )
+
+func checkFile(name string, size int64) error {
+	if size <= maxFile {
+		return nil
+	}
+	return limit.New("%s has more than %s, the most that a file of values may have", name, limit.Size(maxFile))
+}
+
+var errTooMuchText = limit.New("with it, all values of the Release have more than %s", limit.Size(maxText))
 
 // read counts a text before it is parsed, and what was parsed of it after.
 func (v *Resolved) read(text []byte, parse func([]byte) (map[string]any, error)) (map[string]any, error) {
 	if v.text += int64(len(text)); v.text > maxText {
-		return nil, limit.New("with it, all values of the Release have more than %s", limit.Size(maxText))
+		return nil, errTooMuchText
 	}
 	layer, err := parse(text)
 	if err != nil {
@@ -130,24 +158,76 @@ func (e *InvalidError) Error() string { return e.Origin + ": " + e.Err.Error() }
 // Unwrap gives the problem.
 func (e *InvalidError) Unwrap() error { return e.Err }
 
-// Resolve gathers the values. Errors: *MissingError, *InvalidError, and those of
-// References as they are.
-func Resolve(ctx context.Context, r Request) (*Resolved, error) {
+// Fetch reads what valuesFrom refers to, and nothing else, and gives the Digest of it. Errors:
+// *MissingError, *InvalidError, and those of References as they are.
+func Fetch(ctx context.Context, r Request) (Sources, string, error) {
+	s := Sources{Files: r.Spec.ValuesFiles}
+	if r.Spec.Values != nil {
+		s.Inline = r.Spec.Values.Raw
+	}
+	digest, err := r.each(ctx, func(ref corev1alpha1.ValuesReference, data []byte) {
+		origin := Origin{Kind: ref.Kind, Name: ref.Name, Key: keyOf(ref)}
+		s.From = append(s.From, Text{Origin: origin, TargetPath: ref.TargetPath, Data: data})
+	})
+	return s, digest, err
+}
+
+// Digest tells whether what valuesFrom refers to is another text than before. Nothing of it is
+// kept. Errors are those of Fetch.
+func Digest(ctx context.Context, r Request) (string, error) {
+	return r.each(ctx, func(corev1alpha1.ValuesReference, []byte) {})
+}
+
+// each visits the texts that are there, and gives their digest.
+func (r Request) each(ctx context.Context, visit func(ref corev1alpha1.ValuesReference, data []byte)) (string, error) {
+	all, text := sha256.New(), 0
+	for i, ref := range r.Spec.ValuesFrom {
+		data, found, err := fetch(ctx, r, ref)
+		if err != nil {
+			return "", err
+		}
+		if !found {
+			continue
+		}
+		if text += len(data); text > maxText {
+			return "", invalidFrom(ref.Kind, ref.Name, errTooMuchText)
+		}
+		fmt.Fprintf(all, "%d %d ", i, len(data))
+		all.Write(data)
+		visit(ref, data)
+	}
+	return hex.EncodeToString(all.Sum(nil)), nil
+}
+
+func invalidFrom(kind, name string, err error) error {
+	return &InvalidError{Origin: fmt.Sprintf("valuesFrom: %s %s", kind, name), Err: err}
+}
+
+// Resolve parses the values and merges them. root is the whole content of the source, dir the
+// chart in it: valuesFiles are relative to dir and may lie anywhere in root. Errors:
+// *InvalidError, and that of ctx when it ends before everything is parsed.
+func (s Sources) Resolve(ctx context.Context, root fs.FS, dir string) (*Resolved, error) {
 	resolved := &Resolved{Values: map[string]any{}, files: map[string]map[string]any{}}
-	for _, name := range r.Spec.ValuesFiles {
-		layer, err := resolved.file(r, name)
+	for _, name := range s.Files {
+		layer, err := resolved.file(ctx, root, dir, name)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		if err != nil {
 			return nil, &InvalidError{Origin: fmt.Sprintf("valuesFiles: %s", name), Err: err}
 		}
 		resolved.merge(Origin{Kind: KindFile, Name: name}, layer)
 	}
-	for _, ref := range r.Spec.ValuesFrom {
-		if err := resolved.add(ctx, r, ref); err != nil {
+	for _, text := range s.From {
+		if err := resolved.add(text); err != nil {
 			return nil, err
 		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 	}
-	if r.Spec.Values != nil && len(r.Spec.Values.Raw) > 0 {
-		layer, err := resolved.read(r.Spec.Values.Raw, ParseJSON)
+	if len(s.Inline) > 0 {
+		layer, err := resolved.read(s.Inline, ParseJSON)
 		if err != nil {
 			return nil, &InvalidError{Origin: "spec.render.helm.values", Err: err}
 		}
@@ -162,15 +242,23 @@ func (v *Resolved) merge(origin Origin, layer map[string]any) {
 }
 
 // file gives the values of a file, which is read once however often it is named.
-func (v *Resolved) file(r Request, name string) (map[string]any, error) {
-	full, err := tree.Inside(r.Dir, name)
+func (v *Resolved) file(ctx context.Context, root fs.FS, dir, name string) (map[string]any, error) {
+	full, err := tree.Inside(dir, name)
 	if err != nil {
 		return nil, err
 	}
 	if layer, ok := v.files[full]; ok {
 		return layer, nil
 	}
-	text, err := fs.ReadFile(r.Root, full)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if info, err := fs.Stat(root, full); err == nil {
+		if err := checkFile(full, info.Size()); err != nil {
+			return nil, err
+		}
+	}
+	text, err := fs.ReadFile(root, full)
 	if err != nil {
 		return nil, err
 	}
@@ -178,46 +266,36 @@ func (v *Resolved) file(r Request, name string) (map[string]any, error) {
 	return v.files[full], err
 }
 
-// add merges what one reference leads to.
-func (v *Resolved) add(ctx context.Context, r Request, ref corev1alpha1.ValuesReference) error {
-	text, found, err := fetch(ctx, r, ref)
+// add merges what one reference led to.
+func (v *Resolved) add(text Text) error {
+	layer, err := v.read(text.Data, text.parse)
 	if err != nil {
-		return err
+		return invalidFrom(text.Origin.Kind, text.Origin.Name, err)
 	}
-	if !found {
-		return nil
-	}
-	layer, err := v.read(text, func(text []byte) (map[string]any, error) { return layerOf(ref, text) })
-	if err != nil {
-		return &InvalidError{Origin: fmt.Sprintf("valuesFrom: %s %s", ref.Kind, ref.Name), Err: err}
-	}
-	if ref.Kind == kindSecret {
+	if text.Origin.Kind == KindSecret {
 		v.Secrets = scrub.Scalars(layer, v.Secrets)
 	}
-	v.merge(Origin{Kind: ref.Kind, Name: ref.Name, Key: keyOf(ref)}, layer)
+	v.merge(text.Origin, layer)
 	return nil
 }
 
-func layerOf(ref corev1alpha1.ValuesReference, text []byte) (map[string]any, error) {
-	if ref.TargetPath != "" {
-		return at(ref.TargetPath, string(text))
+func (t Text) parse(text []byte) (map[string]any, error) {
+	if t.TargetPath != "" {
+		return at(t.TargetPath, string(text))
 	}
 	layer, err := ParseYAML(text)
-	if err != nil && ref.Kind == kindSecret {
+	if err != nil && t.Origin.Kind == KindSecret {
 		err = withoutContent(err)
 	}
 	return layer, err
 }
 
-const (
-	kindConfigMap = "ConfigMap"
-	kindSecret    = "Secret"
-)
+const kindConfigMap = "ConfigMap"
 
 // keyOf gives the key, or the file, of a reference.
 func keyOf(ref corev1alpha1.ValuesReference) string {
 	switch {
-	case ref.Kind != kindConfigMap && ref.Kind != kindSecret:
+	case ref.Kind != kindConfigMap && ref.Kind != KindSecret:
 		return ref.Path
 	case ref.Key == "":
 		return "values.yaml"
@@ -245,13 +323,14 @@ func fetch(ctx context.Context, r Request, ref corev1alpha1.ValuesReference) (te
 		data, err = r.References.ConfigMap(ctx, r.Namespace, ref.Name)
 		value, found = data[key]
 		text = []byte(value)
-	case kindSecret:
+	case KindSecret:
 		var data map[string][]byte
 		data, err = r.References.Secret(ctx, r.Namespace, ref.Name)
 		text, found = data[key]
 	default:
-		text, err = r.References.File(ctx, r.Namespace, ref)
-		found = err == nil
+		if text, err = r.References.File(ctx, r.Namespace, ref); err == nil {
+			found, err = true, checkFile(ref.Path, int64(len(text)))
+		}
 	}
 	switch {
 	case apierrors.IsNotFound(err):

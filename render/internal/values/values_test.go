@@ -59,15 +59,26 @@ func (r references) data(kind, name string) (map[string]string, error) {
 
 func inline(json string) *runtime.RawExtension { return &runtime.RawExtension{Raw: []byte(json)} }
 
+// source has the files of valuesFiles for a chart in its folder chart.
+var source = fstest.MapFS{
+	"chart/base.yaml":  {Data: []byte("who: file\nnested: {a: file, b: file}\nlist: [1, 2]\n")},
+	"chart/list.yaml":  {Data: []byte("- a\n")},
+	"chart/empty.yaml": {Data: []byte("# nothing\n")},
+	"env/prod.yaml":    {Data: []byte("who: prod\n")},
+}
+
+// resolve fetches the values of a chart and parses them.
+func resolve(ctx context.Context, r values.Request, root fs.FS, dir string) (*values.Resolved, error) {
+	sources, _, err := values.Fetch(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return sources.Resolve(ctx, root, dir)
+}
+
 func request(spec corev1alpha1.HelmRender) values.Request {
 	return values.Request{
-		Spec: spec, Namespace: "ns", Dir: "chart",
-		Root: fstest.MapFS{
-			"chart/base.yaml":  {Data: []byte("who: file\nnested: {a: file, b: file}\nlist: [1, 2]\n")},
-			"chart/list.yaml":  {Data: []byte("- a\n")},
-			"chart/empty.yaml": {Data: []byte("# nothing\n")},
-			"env/prod.yaml":    {Data: []byte("who: prod\n")},
-		},
+		Spec: spec, Namespace: "ns",
 		References: references{
 			"ConfigMap/cm/values.yaml":  "who: configmap\nnested: {b: configmap}",
 			"ConfigMap/cm/other":        "who: other",
@@ -116,7 +127,7 @@ func TestResolve(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			g := NewWithT(t)
-			resolved, err := values.Resolve(t.Context(), request(test.given))
+			resolved, err := resolve(t.Context(), request(test.given), source, "chart")
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(resolved.Values).To(Equal(test.want))
 		})
@@ -146,7 +157,7 @@ func TestResolveRefuses(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			g := NewWithT(t)
-			_, err := values.Resolve(t.Context(), request(test.given))
+			_, err := resolve(t.Context(), request(test.given), source, "chart")
 			g.Expect(err).To(MatchError(ContainSubstring(test.want)))
 		})
 	}
@@ -154,7 +165,7 @@ func TestResolveRefuses(t *testing.T) {
 
 func TestResolveTellsWhatIsMissing(t *testing.T) {
 	g := NewWithT(t)
-	_, err := values.Resolve(t.Context(), request(corev1alpha1.HelmRender{ValuesFrom: []corev1alpha1.ValuesReference{{Kind: "Secret", Name: "none"}}}))
+	_, err := resolve(t.Context(), request(corev1alpha1.HelmRender{ValuesFrom: []corev1alpha1.ValuesReference{{Kind: "Secret", Name: "none"}}}), source, "chart")
 	var missing *values.MissingError
 	g.Expect(errors.As(err, &missing)).To(BeTrue())
 	g.Expect(*missing).To(Equal(values.MissingError{Kind: "Secret", Name: "none"}))
@@ -163,11 +174,11 @@ func TestResolveTellsWhatIsMissing(t *testing.T) {
 func TestResolveKeepsSecrets(t *testing.T) {
 	g := NewWithT(t)
 	for _, name := range []string{"broken", "text"} {
-		_, err := values.Resolve(t.Context(), request(corev1alpha1.HelmRender{ValuesFrom: []corev1alpha1.ValuesReference{{Kind: "Secret", Name: name}}}))
+		_, err := resolve(t.Context(), request(corev1alpha1.HelmRender{ValuesFrom: []corev1alpha1.ValuesReference{{Kind: "Secret", Name: name}}}), source, "chart")
 		g.Expect(err).To(MatchError(ContainSubstring("valuesFrom: Secret " + name)))
 		g.Expect(err.Error()).NotTo(ContainSubstring("hunter2"))
 	}
-	resolved, err := values.Resolve(t.Context(), request(corev1alpha1.HelmRender{ValuesFrom: []corev1alpha1.ValuesReference{{Kind: "Secret", Name: "s"}}}))
+	resolved, err := resolve(t.Context(), request(corev1alpha1.HelmRender{ValuesFrom: []corev1alpha1.ValuesReference{{Kind: "Secret", Name: "s"}}}), source, "chart")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(resolved.Secrets).To(ConsistOf("hunter2-canary", "5432000", "5.432e+06"))
 }
@@ -195,9 +206,8 @@ func (m *manyFiles) ReadFile(name string) ([]byte, error) {
 func TestAFileIsReadOnce(t *testing.T) {
 	g := NewWithT(t)
 	r := request(corev1alpha1.HelmRender{ValuesFiles: []string{"base.yaml", "../env/prod.yaml", "./base.yaml", "base.yaml"}})
-	files := &manyFiles{MapFS: r.Root.(fstest.MapFS)}
-	r.Root = files
-	resolved, err := values.Resolve(t.Context(), r)
+	files := &manyFiles{MapFS: source}
+	resolved, err := resolve(t.Context(), r, files, "chart")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(files.read).To(Equal(2))
 	g.Expect(resolved.Layers).To(HaveLen(4))
@@ -218,9 +228,42 @@ func TestAllValuesTogether(t *testing.T) {
 				files[spec.ValuesFiles[i]] = &fstest.MapFile{Data: []byte(tc.text)}
 			}
 			var stopped *limit.Error
-			_, err := values.Resolve(t.Context(), values.Request{Spec: spec, Root: files, Dir: "."})
+			_, err := resolve(t.Context(), values.Request{Spec: spec}, files, ".")
 			NewWithT(t).Expect(err).To(MatchError(HavePrefix(tc.want)))
 			NewWithT(t).Expect(errors.As(err, &stopped)).To(BeTrue())
 		})
 	}
+}
+
+// TestParsingEndsWithItsContext has more files than are parsed once nobody waits any more.
+func TestParsingEndsWithItsContext(t *testing.T) {
+	g := NewWithT(t)
+	ctx, leave := context.WithCancel(t.Context())
+	files := &leftAfterOne{manyFiles{MapFS: source}, leave}
+	_, err := resolve(ctx, request(corev1alpha1.HelmRender{ValuesFiles: []string{"base.yaml", "empty.yaml", "../env/prod.yaml"}}), files, "chart")
+	g.Expect(err).To(MatchError(context.Canceled))
+	g.Expect(files.read).To(Equal(1))
+}
+
+type leftAfterOne struct {
+	manyFiles
+	leave context.CancelFunc
+}
+
+func (l *leftAfterOne) ReadFile(name string) ([]byte, error) {
+	l.leave()
+	return l.manyFiles.ReadFile(name)
+}
+
+func TestDigestTellsTexts(t *testing.T) {
+	g := NewWithT(t)
+	one := corev1alpha1.HelmRender{ValuesFrom: []corev1alpha1.ValuesReference{{Kind: "ConfigMap", Name: "cm"}, {Kind: "Secret", Name: "none", Optional: true}}}
+	r := request(one)
+	first, err := values.Digest(t.Context(), r)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, fetched, err := values.Fetch(t.Context(), r)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(fetched).To(Equal(first))
+	r.References.(references)["Secret/none/values.yaml"] = ""
+	g.Expect(values.Digest(t.Context(), r)).NotTo(Equal(first), "an empty text is not an absent one")
 }
