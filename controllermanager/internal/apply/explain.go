@@ -50,9 +50,9 @@ func notServed(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
-// namespaceMissing tells that an object could not be created because its namespace does
-// not exist.
-func namespaceMissing(err error) bool {
+// NamespaceMissing tells the error of an object that could not be created because its namespace
+// does not exist.
+func NamespaceMissing(err error) bool {
 	return apierrors.IsNotFound(err) && statusOf(err).Details != nil && statusOf(err).Details.Kind == "namespaces"
 }
 
@@ -93,7 +93,7 @@ func (a *Applier) explain(err error, key corev1alpha1.ObjectKey) error {
 	case notServed(err):
 		a.target.Invalidate()
 		return &WaitingError{For: "the kind to be served again, its API was found but does not answer", cause: err}
-	case namespaceMissing(err) && schema.GroupKind{Group: key.Group, Kind: key.Kind} != namespaceKind:
+	case NamespaceMissing(err) && schema.GroupKind{Group: key.Group, Kind: key.Kind} != namespaceKind:
 		return fmt.Errorf("namespace %q does not exist in the target cluster: create it, render it, or set spec.createNamespace if it is the target namespace: %w", key.Namespace, err)
 	}
 	// Only the answer itself: around one that is wrapped stands what was asked, and why.

@@ -21,7 +21,7 @@ type Standing int
 
 const (
 	// Holds: the Release has the object in its inventory, and nothing says that it will not
-	// go on having it.
+	// go on having it; or it is the object of one of its hooks, which does not move.
 	Holds Standing = iota
 	// Leaves: it has it in its inventory, and is about to have it no more: it is being
 	// deleted, or its next sync, which nothing holds up, does not bring the object.

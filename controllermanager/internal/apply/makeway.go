@@ -133,8 +133,8 @@ func (a *Applier) mayGo(ctx context.Context, o render.Object, live *unstructured
 	return nil
 }
 
-// left tells whether the Release whose mark an object bears has it no more, or will not have it
-// any more in a moment.
+// left tells whether the Release whose mark an object bears has it no more. One that is about to
+// have it no more removes it itself: nobody else ends what may be in use.
 func (a *Applier) left(ctx context.Context, owner string, key corev1alpha1.ObjectKey) (bool, error) {
 	other, ok := a.neighbour(owner)
 	if !ok {
@@ -144,7 +144,7 @@ func (a *Applier) left(ctx context.Context, owner string, key corev1alpha1.Objec
 	if err != nil {
 		return false, fmt.Errorf("looking whether Release %s still has what bears the name of the hook's object: %w", other, err)
 	}
-	return standing != Holds, nil
+	return standing == Absent, nil
 }
 
 // leftover tells whether an object that is nobody's was made by a hook, of whatever tool, or by

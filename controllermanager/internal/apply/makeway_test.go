@@ -112,6 +112,8 @@ func TestMakeWay(t *testing.T) {
 			false, "belongs to Release team/shop of another convoy (installation away)", look},
 		{"another Release's", of(strangeJob("{"+AnnotationHookRun+": first, "+corev1alpha1.AnnotationRelease+": home/team/holds}", complete)),
 			false, "belongs to Release team/holds: take it out of one of the two Releases", look},
+		{"another Release's, which is about to have it no more", of(strangeJob("{"+AnnotationHookRun+": first, "+corev1alpha1.AnnotationRelease+": home/team/leaves}", complete)),
+			false, "belongs to Release team/leaves", look},
 		{"a Release's that is gone", of(strangeJob("{"+AnnotationHookRun+": first, "+corev1alpha1.AnnotationRelease+": home/team/gone}", complete)), true, "", removal},
 		{"no hook of a Release's that is gone", of(strangeJob("{"+corev1alpha1.AnnotationRelease+": home/team/gone}", complete)),
 			false, "something bears its name already", look},
@@ -120,7 +122,7 @@ func TestMakeWay(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 			s := newAPIServer(t)
-			a := among(neighbourhood{standing: map[string]Standing{"team/holds": Holds}}, s, release())
+			a := among(neighbourhood{standing: map[string]Standing{"team/holds": Holds, "team/leaves": Leaves}}, s, release())
 			tt.given(t, a, s)
 			was := s.get(jobPath)
 			s.asked()

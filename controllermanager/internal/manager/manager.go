@@ -74,8 +74,9 @@ func (c *CompletedConfig) New() (*Manager, error) {
 }
 
 // eventLimits let a Release tell of a hundred commits in a row: with those of the library, all
-// but 25 events of an object are dropped, and all but ten of a kind summed up in one.
-var eventLimits = record.CorrelatorOptions{BurstSize: 100, QPS: 1. / 10, MaxEvents: 100}
+// but 25 events of an object are dropped, and all but ten of a kind summed up in one. What is
+// remembered for that takes 2 KiB for an event; a thousand are more than there are of one moment.
+var eventLimits = record.CorrelatorOptions{BurstSize: 100, QPS: 1. / 10, MaxEvents: 100, LRUCacheSize: 1000}
 
 // build makes the five controllers.
 func (m *Manager) build() error {
@@ -200,6 +201,7 @@ func (m *Manager) work(ctx context.Context) error {
 		process.Runnable{Name: "gitrepositories", Run: m.gitRepositories.Run},
 		process.Runnable{Name: "helmregistries", Run: m.helmRegistries.Run},
 		process.Runnable{Name: "ociregistries", Run: m.ociRegistries.Run},
+		process.Runnable{Name: "memory", Run: process.GiveMemoryBack},
 	)...)
 	m.references.Stop()
 	return err

@@ -5,6 +5,7 @@ package gitrepository
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,14 +39,30 @@ type world struct {
 	recorder *record.FakeRecorder
 	err      error
 	checks   int
+	// answers, if it is not nil, is when the source answers.
+	answers chan struct{}
+	ended   atomic.Int32
 }
 
-func (w *world) Check(context.Context, string, runtime.Object) (fetch.CheckResult, error) {
+func (w *world) Check(ctx context.Context, _ string, _ runtime.Object) (fetch.CheckResult, error) {
+	if w.answers != nil {
+		select {
+		case <-w.answers:
+		case <-ctx.Done():
+			w.ended.Add(1)
+			return fetch.CheckResult{}, ctx.Err()
+		}
+	}
 	w.checks++
 	return fetch.CheckResult{DefaultBranch: "main", Refs: 3}, w.err
 }
 
 func newWorld(t *testing.T, watchers ...source.References) *world {
+	return newHastyWorld(t, time.Minute, watchers...)
+}
+
+// newHastyWorld has workers that wait for the source as long as given.
+func newHastyWorld(t *testing.T, patience time.Duration, watchers ...source.References) *world {
 	w := &world{
 		WithT: NewWithT(t), clock: testclock.NewFakePassiveClock(time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)),
 		recorder: record.NewFakeRecorder(10),
@@ -54,7 +71,7 @@ func newWorld(t *testing.T, watchers ...source.References) *world {
 	repository := &sourcev1alpha1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: "uid", Generation: 1}}
 	repository.Spec.Interval = &metav1.Duration{Duration: time.Minute}
 	w.client = fake.NewSimpleClientset(repository)
-	config := source.Config{Checker: w, Recorder: w.recorder, Clock: w.clock, Harness: base.Options[types.NamespacedName]{}}
+	config := source.Config{Checker: w, Recorder: w.recorder, Clock: w.clock, Patience: patience, Harness: base.Options[types.NamespacedName]{}}
 	if len(watchers) > 0 {
 		config.References = watchers[0]
 	}
@@ -140,6 +157,51 @@ func TestFailedCheck(t *testing.T) {
 	repository, _ = w.pass()
 	w.Expect(readyOf(repository)).To(Equal("True Reachable"))
 	w.Expect(w.recorder.Events).To(HaveLen(2), "one event for each transition")
+}
+
+// TestSourceThatDoesNotAnswerHoldsNoWorker has the work queue enqueue it when it has answered.
+func TestSourceThatDoesNotAnswerHoldsNoWorker(t *testing.T) {
+	w := newHastyWorld(t, time.Nanosecond)
+	w.answers = make(chan struct{})
+	for range 3 {
+		repository, result := w.pass()
+		w.Expect(repository.Status.Conditions).To(BeEmpty())
+		w.Expect(result).To(BeZero())
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stopped := make(chan error)
+	go func() { stopped <- w.Run(ctx) }()
+	close(w.answers)
+	w.Eventually(w.statusWrites).Should(Equal(1))
+	stop()
+	w.Expect(<-stopped).To(Succeed())
+	w.Expect(w.checks).To(Equal(1), "the answer is given to who comes for it")
+}
+
+func TestChecksThatNobodyWantsEnd(t *testing.T) {
+	for name, cause := range map[string]func(w *world){
+		"suspended": func(w *world) {
+			w.change(func(r *sourcev1alpha1.GitRepository) { r.Spec.Suspend = true })
+			w.pass()
+		},
+		"deleted": func(w *world) {
+			w.Expect(w.informer.GetIndexer().Replace(nil, "")).To(Succeed())
+			_, err := w.Reconcile(context.Background(), key)
+			w.Expect(err).NotTo(HaveOccurred())
+		},
+		"another spec": func(w *world) {
+			w.change(func(r *sourcev1alpha1.GitRepository) { r.Spec.URL = "https://other.test/" })
+			w.pass()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newHastyWorld(t, time.Nanosecond)
+			w.answers = make(chan struct{})
+			w.pass()
+			cause(w)
+			w.Eventually(w.ended.Load).Should(Equal(int32(1)))
+		})
+	}
 }
 
 func TestSuspended(t *testing.T) {

@@ -110,6 +110,7 @@ func (c *Controller) onAwaitedRelease(queue enqueuer) cache.ResourceEventHandler
 			return old.UID != release.UID || old.Generation != release.Generation || appliedRevision(old) != appliedRevision(release) ||
 				old.DeletionTimestamp.IsZero() != release.DeletionTimestamp.IsZero()
 		},
+		Resync: never[*corev1alpha1.Release],
 	})
 }
 
@@ -123,5 +124,6 @@ func (c *Controller) onAwaitedInventory(queue enqueuer) cache.ResourceEventHandl
 		Changed: func(old, inventory *corev1alpha1.ReleaseInventory) bool {
 			return old.UID != inventory.UID || old.Generation != inventory.Generation
 		},
+		Resync: never[*corev1alpha1.ReleaseInventory],
 	})
 }

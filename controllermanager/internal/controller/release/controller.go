@@ -18,6 +18,7 @@ import (
 	"kumodo.io/convoy/client/clientset/versioned"
 	"kumodo.io/convoy/controllermanager/internal/apply"
 	"kumodo.io/convoy/controllermanager/internal/content"
+	"kumodo.io/convoy/controllermanager/internal/errands"
 	"kumodo.io/convoy/fetch"
 	"kumodo.io/convoy/internal/controller/base"
 	"kumodo.io/convoy/internal/sources"
@@ -128,7 +129,9 @@ type Controller struct {
 	expressions       expressions
 	sightings         sightings
 	stored            shelf
+	errands           errands.Errands
 	renderings        renderings
+	questions         questions
 	metrics           *metrics
 }
 
@@ -160,11 +163,8 @@ func newController(config Config) *Controller {
 		clusters:    config.Clusters.GetIndexer(),
 		metrics:     newMetrics(config.Harness.Registerer),
 	}
-	c.renderings = renderings{
-		engine: config.Renderer, clock: config.Clock, patience: renderPatience,
-		enqueue: func(release types.NamespacedName, p base.Priority) { c.Enqueue(release, p) },
-		of:      map[types.NamespacedName]map[renderID]*rendering{}, left: map[string]int{}, lines: map[string][]turn{},
-	}
+	c.errands.Clock, c.errands.Enqueue = config.Clock, func(release types.NamespacedName, p base.Priority) { c.Enqueue(release, p) }
+	c.renderings.engine, c.renderings.patience, c.questions.patience = config.Renderer, passPatience, passPatience
 	c.deliver = c.deliverSteps()
 	c.remove = c.removeSteps()
 	return c

@@ -35,7 +35,7 @@ func (c *Controller) findDeleteHooks(ctx context.Context, s *scope) outcome {
 		return abort(ctx.Err())
 	}
 	patience := untilFrom(s.release.DeletionTimestamp.Time, timeout(s.release), s.now)
-	if errors.Is(err, errRendering) && patience > 0 {
+	if errors.Is(err, errUnfinished) && patience > 0 {
 		out := deleting(corev1alpha1.ReasonDeleting, "rendering what is applied, for its preDelete hooks")
 		out.after = patience
 		return out
@@ -72,7 +72,7 @@ func (c *Controller) appliedRender(ctx context.Context, s *scope) (*render.Resul
 		Namespace: s.key.Namespace, Source: source, Content: s.release.Spec.Source,
 		Revision: applied.Revision, MaxAge: interval(s.release),
 	}
-	artifact, err := c.config.Fetcher.Fetch(ctx, want, applied.Revision)
+	artifact, err := c.fetch(ctx, s.release, want, applied.Revision)
 	if err != nil {
 		return nil, err
 	}

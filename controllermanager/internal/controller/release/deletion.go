@@ -16,6 +16,7 @@ import (
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/clusterconn"
 	"kumodo.io/convoy/controllermanager/internal/apply"
+	"kumodo.io/convoy/controllermanager/internal/inventory"
 )
 
 // deleting waits during a deletion; the summary says for what.
@@ -26,13 +27,13 @@ func deleting(reason, message string) outcome {
 // ways are the ways out of a deletion that cannot go on.
 const ways = "it goes on by itself when that is mended; spec.deletionPolicy: orphan gives the objects up instead"
 
-// dropIfEmpty ends the deletion of a Release that has nothing on its target, or that is
-// another's to end.
+// dropIfEmpty ends the deletion of a Release that has nothing on its target and no hooks to run
+// around its deletion, or that is another's to end.
 func (c *Controller) dropIfEmpty(ctx context.Context, s *scope) outcome {
 	if !slices.Contains(s.release.Finalizers, corev1alpha1.FinalizerRelease) {
 		return deleting(corev1alpha1.ReasonDeleting, "waiting for the finalizers of others: "+listed(s.release.Finalizers, ", "))
 	}
-	if len(s.entries()) > 0 || s.inventory != nil && s.hasDeleteHooks() {
+	if len(s.entries()) > 0 || s.inventory != nil && (s.hasDeleteHooks() || s.applied().DeleteHooks > 0 && !c.orphans(s)) {
 		return next()
 	}
 	if s.inventory == nil && s.applied().Objects > 0 {
@@ -210,12 +211,13 @@ func orphanReason(err error) string {
 	return apply.Reason(err)
 }
 
-// deleteObjects deletes what the Release applied, in the reverse of the order of applying.
+// deleteObjects deletes what the Release applied, in the reverse of the order of applying, but for
+// what its postDelete hooks cannot run without.
 func (c *Controller) deleteObjects(ctx context.Context, s *scope) outcome {
-	return c.deleteInWaves(ctx, s, s.objectEntries())
+	return c.deleteInWaves(ctx, s, inventory.Without(s.objectEntries(), s.postDeleteNeeds()...))
 }
 
-// deleteHookObjects deletes what the hooks left.
+// deleteHookObjects deletes what the hooks left, and what they needed.
 func (c *Controller) deleteHookObjects(ctx context.Context, s *scope) outcome {
 	return c.deleteInWaves(ctx, s, s.entries())
 }

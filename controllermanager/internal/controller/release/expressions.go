@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -57,7 +58,7 @@ type expressions struct {
 func (e *expressions) holds(expression string, release *corev1alpha1.Release) (bool, error) {
 	program, err := e.program(expression)
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("%s cannot be used: %w", quoted(expression), err)
 	}
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(release)
 	if err != nil {
@@ -68,13 +69,24 @@ func (e *expressions) holds(expression string, release *corev1alpha1.Release) (b
 	case err != nil && absentField(err):
 		return false, nil
 	case err != nil:
-		return false, err
+		return false, fmt.Errorf("%s cannot be evaluated of Release %s: %w: change it; a text is compared with a text, a number with a number, "+
+			"and int(), double() and string() convert", quoted(expression), release.Name, err)
 	}
 	result, ok := value.Value().(bool)
 	if !ok {
-		return false, fmt.Errorf("must be a condition, gives a value of type %s", value.Type().TypeName())
+		return false, fmt.Errorf("%s must be a condition, gives a value of type %s for Release %s: compare it with something",
+			quoted(expression), value.Type().TypeName(), release.Name)
 	}
 	return result, nil
+}
+
+// quoted gives an expression for messages, of which it is not to be all.
+func quoted(expression string) string {
+	const most = 200
+	if len(expression) > most {
+		expression = strings.ToValidUTF8(expression[:most], "") + "…"
+	}
+	return strconv.Quote(expression)
 }
 
 // absentField tells the error of an expression that reads what the Release does not have. CEL

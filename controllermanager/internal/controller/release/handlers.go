@@ -21,13 +21,15 @@ import (
 // enqueuer takes the keys of Releases.
 type enqueuer = base.Enqueuer[types.NamespacedName]
 
-// addHandlers registers what enqueues Releases.
+// addHandlers registers what enqueues Releases, and what drops what is remembered of them.
 func (c *Controller) addHandlers() error {
 	var errs []error
 	add := func(informer cache.SharedIndexInformer, handler cache.ResourceEventHandler) {
 		_, err := informer.AddEventHandler(handler)
 		errs = append(errs, err)
 	}
+	add(c.config.Releases, c.latestReleases.onInformed())
+	add(c.config.Inventories, c.latestInventories.onInformed())
 	add(c.config.Releases, c.onRelease(c))
 	add(c.config.Releases, c.onProgress(c))
 	add(c.config.Releases, c.onDependency(c))
@@ -40,6 +42,9 @@ func (c *Controller) addHandlers() error {
 	add(c.config.OCIRegistries, c.onSource(c, sources.KindOCIRegistry))
 	return errors.Join(errs...)
 }
+
+// never is for what enqueues other Releases: at a resync each comes by itself.
+func never[T any](T) bool { return false }
 
 // onRelease enqueues a Release when its own input changes: the spec, a request for a sync,
 // what people and the observer say of hooks and gates. What this controller writes into
@@ -75,13 +80,14 @@ func (c *Controller) onProgress(queue enqueuer) cache.ResourceEventHandler {
 	return base.Handler(queue, base.Events[*corev1alpha1.Release, types.NamespacedName]{
 		Keys:    c.waiting,
 		Changed: progressChanged,
+		Resync:  never[*corev1alpha1.Release],
 	})
 }
 
 // onDependency enqueues those whose expressions are about a Release: whatever changes of it may
 // make them true.
 func (c *Controller) onDependency(queue enqueuer) cache.ResourceEventHandler {
-	return base.Handler(queue, base.Events[*corev1alpha1.Release, types.NamespacedName]{Keys: c.asking})
+	return base.Handler(queue, base.Events[*corev1alpha1.Release, types.NamespacedName]{Keys: c.asking, Resync: never[*corev1alpha1.Release]})
 }
 
 func progressChanged(old, release *corev1alpha1.Release) bool {
@@ -112,7 +118,7 @@ func appliedRevision(release *corev1alpha1.Release) string {
 // waiting gives the Releases that may be waiting for this one.
 func (c *Controller) waiting(release *corev1alpha1.Release) []types.NamespacedName {
 	var keys []types.NamespacedName
-	for _, other := range c.indexed(indexCluster, clusterNameOf(release)) {
+	for _, other := range c.otherWaves(release) {
 		if other.Spec.Wave > release.Spec.Wave {
 			keys = append(keys, nameOf(other))
 		}
@@ -137,11 +143,15 @@ func (c *Controller) asking(release *corev1alpha1.Release) []types.NamespacedNam
 }
 
 // onInventory enqueues the Release of an inventory whose health changed, or that was
-// deleted.
+// deleted. At a resync, only one that is gone has nothing else that enqueues it.
 func (c *Controller) onInventory(queue enqueuer) cache.ResourceEventHandler {
 	return base.Handler(queue, base.Events[*corev1alpha1.ReleaseInventory, types.NamespacedName]{
 		Keys:    base.Single(releaseOf),
 		Changed: healthChanged,
+		Resync: func(page *corev1alpha1.ReleaseInventory) bool {
+			release := releaseOf(page)
+			return c.cachedRelease(release.Namespace, release.Name) == nil
+		},
 	})
 }
 
@@ -165,6 +175,7 @@ func (c *Controller) onCluster(queue enqueuer) cache.ResourceEventHandler {
 			return old.UID != cluster.UID || old.Generation != cluster.Generation ||
 				readyChanged(old.Status.Conditions, cluster.Status.Conditions)
 		},
+		Resync: never[*corev1alpha1.Cluster],
 	})
 }
 
@@ -179,6 +190,7 @@ func (c *Controller) onSource(queue enqueuer, sourceKind string) cache.ResourceE
 			return old.GetUID() != source.GetUID() || old.GetGeneration() != source.GetGeneration() ||
 				readyChanged(sources.Conditions(old), sources.Conditions(source))
 		},
+		Resync: never[sources.Object],
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
@@ -78,6 +79,45 @@ func TestWhoWaitsForARelease(t *testing.T) {
 	w.create(other("elsewhere", wave(2), func(r *corev1alpha1.Release) { r.Spec.ClusterRef.Name = "there" }))
 	w.create(other("dependent", dependsOn("app", ""), func(r *corev1alpha1.Release) { r.Spec.ClusterRef.Name = "there" }))
 	w.Expect(w.waiting(w.release())).To(ConsistOf(keys("higher", "dependent")))
+}
+
+func TestWhoIsOfAnotherWave(t *testing.T) {
+	w := newWorld(t, newRelease())
+	w.create(other("first", wave(-1)))
+	w.create(other("same"))
+	w.create(other("last", wave(2)))
+	w.create(other("elsewhere", wave(2), func(r *corev1alpha1.Release) { r.Spec.ClusterRef.Name = "there" }))
+	w.Expect(names(w.otherWaves(w.release()))).To(ConsistOf(keys("first", "last")), "those of its own, which most are of, are not looked through")
+	w.Expect(names(w.lowerWaves(w.release()))).To(Equal(keys("first")))
+	w.Expect(names(w.lowerWaves(w.release("last")))).To(Equal(keys("first", "app", "same")))
+	w.Expect(w.waiting(w.release())).To(Equal(keys("last")))
+	w.Expect(w.waiting(w.release("first"))).To(ConsistOf(keys("app", "same", "last")))
+}
+
+// TestResyncs has each Release looked at once, by itself.
+func TestResyncs(t *testing.T) {
+	w := newWorld(t, newRelease())
+	w.create(other("higher", wave(2)))
+	w.create(other("asking", dependsOn("app", "true")))
+	w.awaits.keep(keys("waiter")[0], keys("app"))
+	queue, release, cluster := enqueued{}, w.release(), w.cachedCluster(key.Namespace, "here").DeepCopy()
+	cluster.ResourceVersion = "1"
+	source := &sourcev1alpha1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "apps", ResourceVersion: "1"}}
+	page := &corev1alpha1.ReleaseInventory{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "app", ResourceVersion: "1"}}
+	for object, handler := range map[any]cache.ResourceEventHandler{
+		release: w.onProgress(queue), release.DeepCopy(): w.onDependency(queue), release.DeepCopy(): w.onAwaitedRelease(queue),
+		page: w.onInventory(queue), page.DeepCopy(): w.onAwaitedInventory(queue),
+		cluster: w.onCluster(queue), source: w.onSource(queue, sources.KindGitRepository),
+	} {
+		handler.OnUpdate(object, object)
+	}
+	w.Expect(queue).To(BeEmpty())
+	w.onRelease(queue).OnUpdate(release, release)
+	w.Expect(queue).To(Equal(enqueued{"app": base.PriorityResync}))
+
+	queue, page.Name = enqueued{}, "gone"
+	w.onInventory(queue).OnUpdate(page, page)
+	w.Expect(queue).To(Equal(enqueued{"gone": base.PriorityResync}), "nobody else asks after its inventory")
 }
 
 // enqueued records keys with their priorities.

@@ -128,7 +128,7 @@ func TestHooksThatAreOvertaken(t *testing.T) {
 	w.target.takeCalls()
 	w.source.offers("main@2", objectOf("ConfigMap", "a", 0, "a2")).Hooks = hooks
 	w.pass()
-	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply account", "prune migrate", "apply migrate"}))
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"prune migrate", "apply account", "apply migrate"}))
 	w.pass()
 	w.Expect(w.target.takeCalls()).To(BeEmpty())
 	w.ends("migrate succeeded")

@@ -4,6 +4,7 @@ package release
 
 import (
 	"context"
+	"slices"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/controllermanager/internal/inventory"
@@ -26,13 +27,7 @@ func (c *Controller) applyNeeds(ctx context.Context, s *scope) outcome {
 // hookNeeds gives the definitions of the kinds of preSync hooks, all definitions in a first sync,
 // since what a hook runs may make objects of any kind, and the namespaces that hooks lie in.
 func (s *scope) hookNeeds() (definitions, namespaces []render.Object) {
-	needed := map[prerequisite]bool{}
-	for _, hook := range s.result.Hooks {
-		if hook.On == corev1alpha1.HookPreSync {
-			needed[definitionOf(hook.Object)] = true
-			needed[namespaceOf(hook.Object)] = true
-		}
-	}
+	needed := s.neededBy(corev1alpha1.HookPreSync)
 	for _, object := range s.result.Objects {
 		gives, ok := given(object)
 		switch {
@@ -44,4 +39,32 @@ func (s *scope) hookNeeds() (definitions, namespaces []render.Object) {
 		}
 	}
 	return definitions, namespaces
+}
+
+// neededBy gives the kinds and the namespaces of the objects of a point's hooks.
+func (s *scope) neededBy(point corev1alpha1.HookPoint) map[prerequisite]bool {
+	needed := map[prerequisite]bool{}
+	for _, hook := range s.result.Hooks {
+		if hook.On == point {
+			needed[definitionOf(hook.Object)] = true
+			needed[namespaceOf(hook.Object)] = true
+		}
+	}
+	return needed
+}
+
+// postDeleteNeeds gives the entries of the Release's own objects that its postDelete hooks cannot
+// run without: the namespaces that they lie in, and the definitions of their kinds.
+func (s *scope) postDeleteNeeds() []corev1alpha1.InventoryEntry {
+	if s.result == nil {
+		return nil
+	}
+	needed := s.neededBy(corev1alpha1.HookPostDelete)
+	keys := map[string]bool{}
+	for _, object := range s.result.Objects {
+		if gives, ok := given(object); ok && needed[gives] {
+			keys[inventory.KeyOf(object.Key())] = true
+		}
+	}
+	return slices.DeleteFunc(s.objectEntries(), func(entry corev1alpha1.InventoryEntry) bool { return !keys[inventory.Key(entry)] })
 }

@@ -21,8 +21,11 @@ import (
 // started again.
 func (c *Controller) runHooks(point corev1alpha1.HookPoint) func(ctx context.Context, s *scope) outcome {
 	return func(ctx context.Context, s *scope) outcome {
-		if s.result == nil || !s.runsHooks(point) {
+		if s.result == nil {
 			return next()
+		}
+		if out := c.endSuperseded(ctx, s, point); out.kind != proceeds || !s.runsHooks(point) {
+			return out
 		}
 		for _, group := range byWeight(s.result.Hooks, point) {
 			if out := c.runGroup(ctx, s, group); out.kind != proceeds {
@@ -40,6 +43,7 @@ func (c *Controller) runHooks(point corev1alpha1.HookPoint) func(ctx context.Con
 // cannot run without.
 func (c *Controller) runPreSync(ctx context.Context, s *scope) outcome {
 	point := corev1alpha1.HookPreSync
+	s.retireHooks()
 	if s.runsHooks(point) && len(byWeight(s.result.Hooks, point)) > 0 && !s.hooksBegan(point) {
 		if out := c.applyNeeds(ctx, s); out.kind != proceeds {
 			return out
@@ -51,10 +55,8 @@ func (c *Controller) runPreSync(ctx context.Context, s *scope) outcome {
 // runPostSync runs the postSync hooks when everything that was applied is healthy. Once
 // they run, it does not have to stay so.
 func (c *Controller) runPostSync(ctx context.Context, s *scope) outcome {
-	if !s.runsHooks(corev1alpha1.HookPostSync) || len(byWeight(s.result.Hooks, corev1alpha1.HookPostSync)) == 0 {
-		return next()
-	}
-	if !s.hooksBegan(corev1alpha1.HookPostSync) {
+	due := s.runsHooks(corev1alpha1.HookPostSync) && len(byWeight(s.result.Hooks, corev1alpha1.HookPostSync)) > 0
+	if due && !s.hooksBegan(corev1alpha1.HookPostSync) {
 		out := s.awaitHealthy(s.result.Objects, "the objects before the postSync hooks", corev1alpha1.ReasonWaitingForHealth)
 		if out.kind != proceeds {
 			return out
@@ -168,7 +170,8 @@ func failedText(hook render.Hook, message string) string {
 // wayOut says what ends the state in which a hook failed.
 func wayOut(hook render.Hook) string {
 	if deletes(hook.On) {
-		return "the objects stay until it is run again, which it is once it is taken out of status.lifecycle.hooks through the lifecycle subresource, or given up with spec.deletionPolicy: orphan"
+		return "the deletion goes on when it has run again, which it does once its entry is taken out of status.lifecycle.hooks through the lifecycle subresource, " +
+			"or without it once that entry has the phase succeeded there; spec.deletionPolicy: orphan gives up what is left"
 	}
 	return runsAfresh
 }

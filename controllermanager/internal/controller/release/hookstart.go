@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/clusterconn"
 	"kumodo.io/convoy/controllermanager/internal/apply"
 	"kumodo.io/convoy/controllermanager/internal/inventory"
 	"kumodo.io/convoy/render"
@@ -50,37 +52,86 @@ func (c *Controller) startHook(ctx context.Context, s *scope, hook render.Hook) 
 	return next()
 }
 
-// hookNotStarted is the outcome of a hook whose object could not be applied: what ends by
-// itself is waited for, else the sync failed, and is tried again as a whole.
+// hookNotStarted is the outcome of a hook whose object could not be applied. It is tried again for
+// as long as the hook may take, whatever refused it, and has failed then. That the target cannot be
+// reached is none of the hook's: it takes no time of it. What was to be prepared in a namespace that
+// is gone needs no preparation any more.
 func (c *Controller) hookNotStarted(s *scope, hook render.Hook, err error) outcome {
 	s.takeBack([]apply.Result{{Key: hook.Object.Key(), Err: err}})
-	if waiting, ok := errors.AsType[*apply.WaitingError](err); ok {
-		why := waiting.Error()
-		if meta.IsNoMatchError(err) {
-			why += ": its definition has to be among the objects, or that of a hook that runs before"
-		}
-		return s.postpone(hook, why)
+	c.awaitOwner(s, err)
+	switch {
+	case ofConnection(err):
+		out := fail(corev1alpha1.ConditionApplied, apply.Reason(err), fmt.Errorf("%s: %w", hookText(hook, ""), err))
+		out.soon = apply.Retryable(err)
+		return out
+	case hook.On == corev1alpha1.HookPreDelete && apply.NamespaceMissing(err):
+		return s.passOver(hook)
 	}
-	out := fail(corev1alpha1.ConditionApplied, apply.Reason(err), fmt.Errorf("%s: %w", hookText(hook, ""), err))
-	out.soon = apply.Retryable(err)
-	return out
+	return s.postpone(hook, err)
+}
+
+// ofConnection tells errors of the connection to the target, as which nothing was decided there.
+func ofConnection(err error) bool {
+	return slices.ContainsFunc([]error{
+		clusterconn.ErrUnreachable, clusterconn.ErrUnauthenticated, clusterconn.ErrInvalid, context.Canceled, context.DeadlineExceeded,
+	}, func(class error) bool { return errors.Is(err, class) })
+}
+
+// passOver leaves a preDelete hook out whose namespace is gone.
+func (s *scope) passOver(hook render.Hook) outcome {
+	now := metav1.NewTime(s.now)
+	why := fmt.Sprintf("passed over: namespace %s does not exist any more, and nothing is left in it to prepare", hook.Object.Object.GetNamespace())
+	s.setHookStatus(corev1alpha1.HookStatus{
+		Name: hook.Name, On: hook.On, Run: s.run, Phase: corev1alpha1.HookSucceeded, StartedAt: &now, FinishedAt: &now, Message: why,
+	})
+	s.notices = append(s.notices, notice{warning: true, reason: "HooksSkipped", message: hookText(hook, why)})
+	return next()
 }
 
 // postpone waits with a hook that cannot be started yet, no longer than it may take. It is in
-// the status since the first time, without an object.
-func (s *scope) postpone(hook render.Hook, why string) outcome {
+// the status since the first time, without an object. What was refused is tried again less and
+// less often.
+func (s *scope) postpone(hook render.Hook, err error) outcome {
 	if s.hookStatus(hook.Name) == nil {
-		s.setHookStatus(corev1alpha1.HookStatus{
-			Name: hook.Name, On: hook.On, Run: s.run, Phase: corev1alpha1.HookRunning, StartedAt: &metav1.Time{Time: s.now},
-		})
+		s.setHookStatus(corev1alpha1.HookStatus{Name: hook.Name, On: hook.On, Run: s.run, Phase: corev1alpha1.HookRunning})
 	}
 	status := s.hookStatus(hook.Name)
-	status.Message = why
+	if status.StartedAt == nil || s.wasAway() {
+		status.StartedAt = &metav1.Time{Time: s.now}
+	}
+	status.Message = shorten(err.Error())
+	waiting, passes := errors.AsType[*apply.WaitingError](err)
+	if passes {
+		status.Message = waiting.Error()
+	}
+	if passes && meta.IsNoMatchError(err) {
+		status.Message += ": its definition has to be among the objects, or that of a hook that runs before"
+	}
 	s.expire(hook, status)
 	if status.Phase != corev1alpha1.HookRunning {
 		return next() // it has failed
 	}
-	return waitUnderWay(corev1alpha1.ReasonWaitingForHook, "waiting for "+hookText(hook, why), time.Second)
+	if passes {
+		return waitUnderWay(corev1alpha1.ReasonWaitingForHook, "waiting for "+hookText(hook, status.Message), time.Second)
+	}
+	delay := min(max(s.now.Sub(status.StartedAt.Time), time.Second), longestSoon)
+	s.wakeIn(delay)
+	return waitUnderWay(apply.Reason(err), fmt.Sprintf("%s; it is tried again, and has failed if it cannot be started until %s",
+		hookText(hook, status.Message), status.StartedAt.Add(s.hookLimit(hook)).UTC().Format(time.RFC3339)), delay)
+}
+
+// wasAway tells whether the last pass did not come as far as the target, so that nothing could be
+// started since then.
+func (s *scope) wasAway() bool {
+	ready := meta.FindStatusCondition(s.before.Conditions, corev1alpha1.ConditionReady)
+	return ready != nil && ready.Status == metav1.ConditionFalse && awayFor[ready.Reason]
+}
+
+// awayFor are the reasons for which a pass does not come as far as the target.
+var awayFor = map[string]bool{
+	corev1alpha1.ReasonTargetUnreachable: true, corev1alpha1.ReasonAuthenticationFailed: true,
+	corev1alpha1.ReasonClusterNotFound: true, corev1alpha1.ReasonSecretNotFound: true,
+	corev1alpha1.ReasonClusterSuspended: true, corev1alpha1.ReasonSuspended: true,
 }
 
 // started notes the run in the status. An object that does not run has done its work.
@@ -119,6 +170,13 @@ func (s *scope) runMark(hook render.Hook) string {
 	}
 	if applied := s.before.Applied; applied != nil {
 		fmt.Fprintln(h, "after", applied.At.Unix())
+	}
+	if lifecycle := s.release.Status.Lifecycle; lifecycle != nil {
+		for _, last := range lifecycle.Hooks {
+			if last.Name == hook.Name && last.Run != s.run && last.Object != nil {
+				fmt.Fprintln(h, "instead of", last.Object.UID)
+			}
+		}
 	}
 	return fmt.Sprintf("%s/%x", hook.Name, h.Sum(nil)[:8])
 }

@@ -15,6 +15,8 @@ import (
 const (
 	// indexCluster: "<namespace>/<name of the Cluster>".
 	indexCluster = "convoy/cluster"
+	// indexWave: "<namespace>/<name of the Cluster>", of Releases whose wave is not 0.
+	indexWave = "convoy/wave"
 	// indexDependency: "<namespace>/<name of a Release in spec.dependsOn>".
 	indexDependency = "convoy/dependency"
 	// indexSource: "<kind>/<namespace>/<name>" of every source object drawn on.
@@ -30,6 +32,13 @@ func indexers() cache.Indexers {
 		indexCluster: func(object any) ([]string, error) {
 			release, err := asRelease(object)
 			if err != nil {
+				return nil, err
+			}
+			return []string{clusterNameOf(release)}, nil
+		},
+		indexWave: func(object any) ([]string, error) {
+			release, err := asRelease(object)
+			if err != nil || release.Spec.Wave == 0 {
 				return nil, err
 			}
 			return []string{clusterNameOf(release)}, nil

@@ -8,17 +8,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/tools/cache"
 )
 
 // latest remembers what this process wrote until its informer has caught up: a pass that
 // begins in between would otherwise repeat, from an outdated copy, what the one before did.
-type latest[T metav1.Object] struct {
+type latest[T written] struct {
 	mu      sync.Mutex
 	written map[types.NamespacedName]T
 }
 
-// wrote remembers the answer to a write.
+// written is a pointer to an object.
+type written interface {
+	comparable
+	metav1.Object
+}
+
+// wrote remembers the answer to a write, without its managed fields: they are half of it, and
+// the informer's objects have none either.
 func (l *latest[T]) wrote(object T) {
+	object.SetManagedFields(nil)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.written == nil {
@@ -27,28 +36,42 @@ func (l *latest[T]) wrote(object T) {
 	l.written[nameOf(object)] = object
 }
 
-// newest gives the newer of the cached object and what was written of it. Both are shared.
-func (l *latest[T]) newest(cached T) T {
+// newest gives the newer of the cached object and what was written of it, nil when there is
+// neither. Both are shared. cached reads the cache, with what was written locked: what the
+// informer has dropped of it is in the cache.
+func (l *latest[T]) newest(name types.NamespacedName, cached func() T) T {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	written, ok := l.written[nameOf(cached)]
-	if !ok {
-		return cached
-	}
-	if written.GetUID() == cached.GetUID() && older(cached.GetResourceVersion(), written.GetResourceVersion()) {
+	known, none := cached(), *new(T)
+	written, ok := l.written[name]
+	switch {
+	case !ok:
+		return known
+	case known == none, written.GetUID() == known.GetUID() && older(known.GetResourceVersion(), written.GetResourceVersion()):
 		return written
 	}
-	delete(l.written, nameOf(cached))
-	return cached
+	delete(l.written, name)
+	return known
 }
 
-// absent gives what was written of an object that the cache does not have. The caller says
-// whether it can be that the cache has not seen it yet.
-func (l *latest[T]) absent(name types.NamespacedName) (written T, ok bool) {
+// caughtUp drops what was written of an object that the informer has in this state, unless that
+// is older.
+func (l *latest[T]) caughtUp(informed T) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	written, ok = l.written[name]
-	return written, ok
+	if written, ok := l.written[nameOf(informed)]; ok && !older(informed.GetResourceVersion(), written.GetResourceVersion()) {
+		delete(l.written, nameOf(informed))
+	}
+}
+
+// onInformed drops what need not be remembered any more.
+func (l *latest[T]) onInformed() cache.ResourceEventHandler {
+	informed := func(object any) {
+		if object, ok := object.(T); ok {
+			l.caughtUp(object)
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{AddFunc: informed, UpdateFunc: func(_, object any) { informed(object) }}
 }
 
 // forget drops what is remembered of an object.

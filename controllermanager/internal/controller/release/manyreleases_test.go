@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -135,4 +136,28 @@ func TestManyReleasesOfOneRepository(t *testing.T) {
 	passes()
 	w.Expect(renderer.Stats().Renders).To(Equal(int64(many+1)), "a commit without a change is no render")
 	w.Expect(w.target.takeCalls()).To(BeEmpty())
+}
+
+// TestAPassOverOneOfMany measures what a pass allocates over a Release to which nothing happens:
+// not more for each other Release on the cluster.
+func TestAPassOverOneOfMany(t *testing.T) {
+	w := settledWorld(t, newRelease(), objectOf("ConfigMap", "a", 0, "a1"))
+	each := func() uint64 {
+		const passes = 50
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range passes {
+			_, err := w.Reconcile(t.Context(), key)
+			w.Expect(err).NotTo(HaveOccurred())
+		}
+		runtime.ReadMemStats(&after)
+		return (after.TotalAlloc - before.TotalAlloc) / passes
+	}
+	alone := each()
+	for i := range 1000 {
+		w.Expect(w.releases.Add(other(fmt.Sprintf("r%d", i)))).To(Succeed())
+	}
+	among := each()
+	t.Logf("%d bytes alone, %d among 1,000 others", alone, among)
+	w.Expect(among).To(BeNumerically("<", alone+8<<10))
 }

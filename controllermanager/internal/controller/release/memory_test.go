@@ -33,18 +33,47 @@ func TestLatest(t *testing.T) {
 		{"the cache is ahead", version("", "11"), version("", "10"), false},
 		{"another object of the name", version("another", "9"), version("", "10"), false},
 		{"versions that cannot be compared", version("", "x"), version("", "10"), false},
+		{"the cache has nothing yet", nil, version("", "10"), true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 			var l latest[*corev1alpha1.Release]
+			tt.written.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
 			l.wrote(tt.written)
+			g.Expect(tt.written.ManagedFields).To(BeEmpty())
+			newest := l.newest(nameOf(tt.written), func() *corev1alpha1.Release { return tt.cached })
 			if tt.wantWritten {
-				g.Expect(l.newest(tt.cached)).To(BeIdenticalTo(tt.written))
+				g.Expect(newest).To(BeIdenticalTo(tt.written))
 				return
 			}
-			g.Expect(l.newest(tt.cached)).To(BeIdenticalTo(tt.cached))
+			g.Expect(newest).To(BeIdenticalTo(tt.cached))
 			g.Expect(l.written).To(BeEmpty(), "what is of no use is dropped")
+		})
+	}
+}
+
+func TestWhatTheInformerHasIsNotRemembered(t *testing.T) {
+	tests := []struct {
+		name     string
+		informed *corev1alpha1.Release
+		dropped  bool
+	}{
+		{"an older state", version("", "9"), false},
+		{"the last of another object of the name", version("another", "9"), false},
+		{"what was written", version("", "10"), true},
+		{"a newer state", version("", "11"), true},
+		{"another object of the name", version("another", "11"), true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			var l latest[*corev1alpha1.Release]
+			l.wrote(version("", "10"))
+			l.onInformed().OnUpdate(nil, tt.informed)
+			g.Expect(l.written).To(HaveLen(map[bool]int{false: 1, true: 0}[tt.dropped]))
+			l.onInformed().OnAdd(tt.informed, false)
+			g.Expect(l.written).To(HaveLen(map[bool]int{false: 1, true: 0}[tt.dropped]))
 		})
 	}
 }

@@ -106,11 +106,12 @@ func (c *Controller) newestContent(ctx context.Context, s *scope, release *corev
 		age = min(age, s.want.MaxAge)
 	}
 	want := fetch.Want{Namespace: other.key.Namespace, Source: other.source, Content: release.Spec.Source, MaxAge: age}
-	var err error
-	if other.revision, _, err = c.config.Fetcher.Resolve(ctx, want); err != nil {
+	found, err := c.resolve(ctx, release, want)
+	if err != nil {
 		return nil, err
 	}
-	other.artifact, err = c.config.Fetcher.Fetch(ctx, want, other.revision)
+	other.revision = found.revision
+	other.artifact, err = c.fetch(ctx, release, want, other.revision)
 	return other, err
 }
 
@@ -125,7 +126,7 @@ func (c *Controller) newestRender(ctx context.Context, other *scope) (*render.Re
 	return c.render(ctx, other)
 }
 
-// declares tells whether a render has an object.
+// declares tells whether a render has an object that may move: those of hooks do not.
 func declares(result *render.Result, key corev1alpha1.ObjectKey) bool {
 	wanted := inventory.KeyOf(key)
 	return slices.ContainsFunc(result.Objects, func(object render.Object) bool { return inventory.KeyOf(object.Key()) == wanted })
@@ -134,7 +135,7 @@ func declares(result *render.Result, key corev1alpha1.ObjectKey) bool {
 // passes tells errors that say nothing of what a Release declares, because they are likely to
 // pass by themselves.
 func passes(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || errors.Is(err, errRendering) || errors.Is(err, fetch.ErrUnreachable) || errors.Is(err, clusterconn.ErrUnreachable) ||
+	return ctx.Err() != nil || errors.Is(err, errUnfinished) || errors.Is(err, fetch.ErrUnreachable) || errors.Is(err, clusterconn.ErrUnreachable) ||
 		errors.Is(err, context.DeadlineExceeded)
 }
 

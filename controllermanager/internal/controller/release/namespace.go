@@ -36,18 +36,20 @@ func (c *Controller) createNamespace(ctx context.Context, s *scope) outcome {
 	return next()
 }
 
-// ensureNamespace creates a namespace that does not exist. An identity that may not read
-// namespaces, or not create them, is no hindrance where it exists.
+// ensureNamespace creates a namespace that does not exist. An identity that may not create
+// namespaces is no hindrance where it exists, nor where that cannot be told because the identity
+// may not read it either: then the objects tell.
 func ensureNamespace(ctx context.Context, target Target, name string) error {
 	namespaces := target.Dynamic().Resource(namespaceResource)
-	if _, err := namespaces.Get(ctx, name, metav1.GetOptions{}); !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
-		return err
+	_, readErr := namespaces.Get(ctx, name, metav1.GetOptions{})
+	if !apierrors.IsNotFound(readErr) && !apierrors.IsForbidden(readErr) {
+		return readErr
 	}
 	namespace := &unstructured.Unstructured{}
 	namespace.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
 	namespace.SetName(name)
 	_, err := namespaces.Create(ctx, namespace, metav1.CreateOptions{FieldManager: corev1alpha1.FieldManager})
-	if apierrors.IsAlreadyExists(err) {
+	if apierrors.IsAlreadyExists(err) || apierrors.IsForbidden(err) && apierrors.IsForbidden(readErr) {
 		return nil
 	}
 	return err

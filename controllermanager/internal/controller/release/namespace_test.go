@@ -61,6 +61,18 @@ func TestCreateNamespaceWithoutTheRight(t *testing.T) {
 	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("True Applied"), "an existing one needs no right to create it")
 }
 
+// TestCreateNamespaceThatCannotBeRead: whether it exists is for the objects to tell.
+func TestCreateNamespaceThatCannotBeRead(t *testing.T) {
+	w := newWorld(t, newRelease(createNamespace))
+	w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1"))
+	w.target.dynamic.PrependReactor("*", "namespaces", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(namespaceResource.GroupResource(), "ns", nil)
+	})
+	w.pass()
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply a"}))
+	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("True Applied"))
+}
+
 // Whatever is about to be written may need it: a hook of a chart without objects, and what a
 // request makes due that somebody deleted together with the namespace.
 func TestCreateNamespaceForWhatIsDue(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"kumodo.io/convoy/controllermanager/internal/inventory"
 	"kumodo.io/convoy/fetch"
 	"kumodo.io/convoy/internal/controller/base"
+	"kumodo.io/convoy/render"
 )
 
 // others tells the applier of a pass of the other Releases. What a Release has is in its
@@ -33,15 +34,17 @@ type others struct {
 func (o *others) Standing(ctx context.Context, name types.NamespacedName, key corev1alpha1.ObjectKey) (apply.Standing, error) {
 	c := o.controller
 	release := c.cachedRelease(name.Namespace, name.Name)
-	if release == nil || !lists(c.cachedPages(name), key) {
+	entry, listed := entryIn(c.cachedPages(name), key)
+	if release == nil || !listed {
 		// The caches may be behind: only the host can tell that somebody has nothing.
-		found, err := c.readHolder(ctx, name, key)
-		if found == nil || err != nil {
+		var err error
+		if release, entry, err = c.readHolder(ctx, name, key); release == nil || err != nil {
 			return apply.Absent, err
 		}
-		release = found
 	}
 	switch {
+	case entry.Hook != "":
+		return apply.Holds, nil // it does not move: it is its Release's until that has removed it
 	case !release.DeletionTimestamp.IsZero():
 		return apply.Leaves, nil
 	case !o.near(release):
@@ -53,7 +56,7 @@ func (o *others) Standing(ctx context.Context, name types.NamespacedName, key co
 	if err != nil {
 		return apply.Holds, ctx.Err()
 	}
-	if result, err := c.newestRender(ctx, newest); err != nil || declares(result, key) {
+	if result, err := c.newestRender(ctx, newest); err != nil || brings(result, key) {
 		return apply.Holds, ctx.Err()
 	}
 	c.Enqueue(name, base.PriorityChange) // it may not have looked for itself yet
@@ -75,32 +78,41 @@ func (o *others) leftBehind(ctx context.Context, release *corev1alpha1.Release, 
 	}
 	other.want = fetch.Want{Namespace: other.key.Namespace, Source: other.source, Content: release.Spec.Source, MaxAge: interval(release)}
 	result, err := c.pastRender(ctx, other, applied.Revision, applied.Render)
-	if err != nil || declares(result, key) {
+	if err != nil || brings(result, key) {
 		return apply.Holds, ctx.Err()
 	}
 	return apply.Leaves, nil
 }
 
-// readHolder reads from the host whether a Release has an object in its inventory; nil when
-// it has not. A Release that applied something and has no inventory has everything.
-func (c *Controller) readHolder(ctx context.Context, name types.NamespacedName, key corev1alpha1.ObjectKey) (*corev1alpha1.Release, error) {
+// brings tells whether a render has an object, be it that of a hook.
+func brings(result *render.Result, key corev1alpha1.ObjectKey) bool {
+	wanted := inventory.KeyOf(key)
+	return declares(result, key) || slices.ContainsFunc(slices.Concat(result.Hooks, result.OtherHooks),
+		func(hook render.Hook) bool { return inventory.KeyOf(hook.Object.Key()) == wanted })
+}
+
+// readHolder reads from the host whether a Release has an object in its inventory, and the entry;
+// nil when it has not. A Release that applied something and has no inventory has everything.
+func (c *Controller) readHolder(ctx context.Context, name types.NamespacedName, key corev1alpha1.ObjectKey) (*corev1alpha1.Release, corev1alpha1.InventoryEntry, error) {
+	var entry corev1alpha1.InventoryEntry
 	client := c.config.Client.CoreV1alpha1()
 	release, err := client.Releases(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, nil
+		return nil, entry, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading Release %s: %w", name, err)
+		return nil, entry, fmt.Errorf("reading Release %s: %w", name, err)
 	}
 	pages, err := c.readPages(ctx, name)
 	if err != nil {
-		return nil, err
+		return nil, entry, err
 	}
+	entry, listed := entryIn(pages, key)
 	lost := len(pages) == 0 && release.Status.Applied != nil && release.Status.Applied.Objects > 0
-	if !lost && !lists(pages, key) {
-		return nil, nil
+	if !lost && !listed {
+		return nil, entry, nil
 	}
-	return release, nil
+	return release, entry, nil
 }
 
 // Owner implements apply.Others.
@@ -172,11 +184,15 @@ func automatic(release *corev1alpha1.Release) bool {
 		release.Spec.Sync.Mode != corev1alpha1.SyncModeManual
 }
 
-// lists tells whether the pages of an inventory have an object.
-func lists(pages []*corev1alpha1.ReleaseInventory, key corev1alpha1.ObjectKey) bool {
-	return slices.ContainsFunc(pages, func(page *corev1alpha1.ReleaseInventory) bool {
-		return slices.ContainsFunc(page.Spec.Entries, func(entry corev1alpha1.InventoryEntry) bool {
-			return inventory.Key(entry) == inventory.KeyOf(key)
-		})
-	})
+// entryIn gives the entry of an object in the pages of an inventory.
+func entryIn(pages []*corev1alpha1.ReleaseInventory, key corev1alpha1.ObjectKey) (corev1alpha1.InventoryEntry, bool) {
+	wanted := inventory.KeyOf(key)
+	for _, page := range pages {
+		for _, entry := range page.Spec.Entries {
+			if inventory.Key(entry) == wanted {
+				return entry, true
+			}
+		}
+	}
+	return corev1alpha1.InventoryEntry{}, false
 }

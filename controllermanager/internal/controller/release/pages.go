@@ -70,14 +70,15 @@ func (c *Controller) newestPages(release *corev1alpha1.Release) []*corev1alpha1.
 }
 
 func (c *Controller) newestPage(release *corev1alpha1.Release, name string) *corev1alpha1.ReleaseInventory {
-	if cached := c.cachedInventory(release.Namespace, name); cached != nil {
-		return c.latestInventories.newest(cached)
+	var cached *corev1alpha1.ReleaseInventory
+	page := c.latestInventories.newest(types.NamespacedName{Namespace: release.Namespace, Name: name}, func() *corev1alpha1.ReleaseInventory {
+		cached = c.cachedInventory(release.Namespace, name)
+		return cached
+	})
+	if page != nil && cached == nil && page.Spec.ReleaseRef.UID != release.UID {
+		return nil // what was written for another Release of the name
 	}
-	written, ok := c.latestInventories.absent(types.NamespacedName{Namespace: release.Namespace, Name: name})
-	if !ok || written.Spec.ReleaseRef.UID != release.UID {
-		return nil
-	}
-	return written
+	return page
 }
 
 // cachedPages gives the pages of an inventory as the informer has them.

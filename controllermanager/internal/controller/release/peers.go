@@ -4,6 +4,7 @@ package release
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -17,12 +18,16 @@ import (
 // applied what their reference is now, by the same look at the source that this Release
 // acts on; that they are still well at an older revision does not count.
 func (c *Controller) awaitPeers(ctx context.Context, s *scope) outcome {
-	if s.source == nil {
+	if s.source == nil || s.oldLook { // what is acted on has been through here
 		return next()
 	}
 	var waves, dependencies []blocker
 	for _, peer := range c.lowerWaves(s.release) {
-		if lack, behind := c.behind(ctx, s, peer); behind {
+		lack, behind, err := c.behind(ctx, s, peer)
+		if err != nil {
+			return c.withoutPeer(s, peer, err)
+		}
+		if behind {
 			waves = append(waves, blocker{waveName(peer), lack})
 		}
 	}
@@ -31,7 +36,11 @@ func (c *Controller) awaitPeers(ctx context.Context, s *scope) outcome {
 		if dependency.ReadyExpr != "" || peer == nil {
 			continue
 		}
-		if lack, behind := c.behind(ctx, s, peer); behind {
+		lack, behind, err := c.behind(ctx, s, peer)
+		if err != nil {
+			return c.withoutPeer(s, peer, err)
+		}
+		if behind {
 			dependencies = append(dependencies, blocker{"Release " + peer.Name, lack})
 		}
 	}
@@ -41,25 +50,36 @@ func (c *Controller) awaitPeers(ctx context.Context, s *scope) outcome {
 	return blocked(corev1alpha1.ReasonDependency, dependencies)
 }
 
+// withoutPeer goes on with what is known while the source is being asked what a peer is to have.
+func (c *Controller) withoutPeer(s *scope, peer *corev1alpha1.Release, err error) outcome {
+	if c.goesOnWithout(s) {
+		return next()
+	}
+	return s.awaitsSource(stepPeers, fmt.Sprintf("%s is being asked for the revision of Release %s", s.sourceName(), peer.Name), err)
+}
+
 // behind tells whether a peer has yet to apply what its reference is now. It enqueues such
-// a peer, which may not have looked for itself yet.
-func (c *Controller) behind(ctx context.Context, s *scope, peer *corev1alpha1.Release) (lack string, behind bool) {
+// a peer, which may not have looked for itself yet. The error is errUnfinished when that is not
+// known yet.
+func (c *Controller) behind(ctx context.Context, s *scope, peer *corev1alpha1.Release) (lack string, behind bool, err error) {
 	spec := peer.Spec
 	reference, ok := sources.ReferenceOf(spec.Source)
 	own, _ := sources.ReferenceOf(s.release.Spec.Source)
 	if !ok || reference != own || spec.Suspend || spec.Pin != nil || spec.Sync.Mode == corev1alpha1.SyncModeManual {
-		return "", false
+		return "", false, nil
 	}
-	revision, _, err := c.config.Fetcher.Resolve(ctx, fetch.Want{
+	now, err := c.resolve(ctx, peer, fetch.Want{
 		Namespace: peer.Namespace, Source: s.source, Content: spec.Source, MaxAge: s.want.MaxAge,
 	})
-	if err != nil {
-		return "", false // the peer's to report
-	}
-	if appliedRevision(peer) == revision {
+	switch {
+	case errors.Is(err, errUnfinished):
+		return "", false, err
+	case err != nil:
+		return "", false, nil // the peer's to report
+	case appliedRevision(peer) == now.revision:
 		lack, ok := delivered(peer)
-		return lack, !ok
+		return lack, !ok, nil
 	}
 	c.Enqueue(nameOf(peer), base.PriorityChange)
-	return fmt.Sprintf("has not applied %s yet", short(revision)), true
+	return fmt.Sprintf("has not applied %s yet", short(now.revision)), true, nil
 }

@@ -29,8 +29,13 @@ func (st step) attemptName() string { return cmp.Or(st.attempt, st.name) }
 // attemptSync is a sync as a whole.
 const attemptSync = "sync"
 
-// stepRender is the step that makes what is desired.
-const stepRender = "render"
+// Steps that ask others, which may take longer than a pass.
+const (
+	stepRevision = "revision"
+	stepPeers    = "peers"
+	stepArtifact = "artifact"
+	stepRender   = "render"
+)
 
 // deliverSteps bring the desired state to the target, in this order.
 func (c *Controller) deliverSteps() []step {
@@ -39,9 +44,9 @@ func (c *Controller) deliverSteps() []step {
 		{"cluster", c.findCluster, ""},
 		{"waves", c.awaitWaves, ""},
 		{"dependencies", c.awaitDependencies, ""},
-		{"revision", c.orStored(c.findRevision), ""},
-		{"peers", c.awaitPeers, ""},
-		{"artifact", c.orStored(c.fetchArtifact), ""},
+		{stepRevision, c.orStored(c.findRevision), ""},
+		{stepPeers, c.awaitPeers, ""},
+		{stepArtifact, c.orStored(c.fetchArtifact), ""},
 		{"connect", c.connect, ""},
 		{stepRender, c.renderObjects, ""},
 		{"rollback", c.rollBack, ""},
@@ -88,14 +93,15 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (b
 		return base.Result{}, c.endAbandoned(ctx, key)
 	}
 	s.references = c.track(ctx, s.release)
-	out := c.pass(c.renderings.begin(ctx, s), s)
+	passing, wanted := c.beginErrands(ctx, s)
+	out := s.troubled(c.pass(passing, s))
 	s.now = c.config.Clock.Now()
 	c.metrics.changed(s.clusterName(), s.changes)
 	if ctx.Err() != nil {
-		c.renderings.forget(key)
+		c.errands.Forget(key)
 		return base.Result{}, context.Cause(ctx)
 	}
-	c.renderings.finish(s.renders)
+	wanted.Finish()
 	if !s.release.DeletionTimestamp.IsZero() {
 		out = c.letGo(ctx, s, out)
 	}
@@ -133,11 +139,13 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (b
 
 // begin gives the scope of a pass, nil when the Release is gone.
 func (c *Controller) begin(key types.NamespacedName) *scope {
-	cached := c.cachedRelease(key.Namespace, key.Name)
-	if cached == nil {
+	if c.cachedRelease(key.Namespace, key.Name) == nil {
 		return nil
 	}
-	release := c.latestReleases.newest(cached).DeepCopy()
+	release := c.latestReleases.newest(key, func() *corev1alpha1.Release { return c.cachedRelease(key.Namespace, key.Name) }).DeepCopy()
+	if release == nil {
+		return nil
+	}
 	now := c.config.Clock.Now()
 	s := &scope{
 		key:     key,
@@ -225,7 +233,8 @@ func (c *Controller) forget(key types.NamespacedName) {
 	c.forgetReferences(key)
 	c.sightings.forget(key)
 	c.stored.forget(key)
-	c.renderings.forget(key)
+	c.errands.Forget(key)
+	c.questions.looks.forget(key)
 }
 
 // untilFrom is how long it is from now until d after since, 0 when that is past.

@@ -14,6 +14,7 @@ import (
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/clusterconn"
 	"kumodo.io/convoy/controllermanager/internal/content"
+	"kumodo.io/convoy/controllermanager/internal/errands"
 	"kumodo.io/convoy/render"
 )
 
@@ -27,15 +28,15 @@ func (c *Controller) renderObjects(ctx context.Context, s *scope) outcome {
 		return c.noteRender(s) // a stored one, in place of a source
 	}
 	result, err := c.render(ctx, s)
-	if errors.Is(err, errRendering) {
-		return s.stillRendering()
+	if errors.Is(err, errUnfinished) {
+		return s.stillRendering(err)
 	}
 	if err != nil {
 		return fail(corev1alpha1.ConditionRendered, renderReason(err), err)
 	}
 	result, err = c.settled(ctx, s, result)
-	if errors.Is(err, errRendering) {
-		return s.stillRendering()
+	if errors.Is(err, errUnfinished) {
+		return s.stillRendering(err)
 	}
 	if err != nil {
 		return fail(corev1alpha1.ConditionRendered, corev1alpha1.ReasonNonDeterministic, err)
@@ -44,12 +45,12 @@ func (c *Controller) renderObjects(ctx context.Context, s *scope) outcome {
 	return c.noteRender(s)
 }
 
-// render renders the artifact of the scope. It gives errRendering when that takes longer than
+// render renders the artifact of the scope. It gives errUnfinished when that takes longer than
 // a pass waits.
 func (c *Controller) render(ctx context.Context, s *scope) (*render.Result, error) {
 	result, err := render.AsNeeded(ctx, &c.renderings, c.renderInput(s))
-	if err == nil && c.renderings.pending(ctx) {
-		return nil, errRendering // of two renders, only one is known
+	if unfinished := errands.Pending(ctx); unfinished != nil && (err == nil || errors.Is(err, errUnfinished)) {
+		return nil, unfinished // of two renders, it may be that only one is known
 	}
 	return result, err
 }
@@ -60,14 +61,14 @@ const quietRendering = 10 * time.Second
 
 // stillRendering ends a pass that does not wait for a render. Rendered says so, unless it is
 // an attempt that failed before, or may well be done before anybody looks.
-func (s *scope) stillRendering() outcome {
+func (s *scope) stillRendering(err error) outcome {
 	out := outcome{kind: rests}
 	if again := s.attempt; again != nil && again.name == stepRender && again.inputs == fingerprint(s) {
 		out.silent = true
 		return out
 	}
-	message := fmt.Sprintf("waiting to be rendered: more than %d renders for Releases of namespace %s are under way", mostLeft-1, s.key.Namespace)
-	if since := s.renders.since; !since.IsZero() {
+	message := fmt.Sprintf("waiting to be rendered: more than %d renders for Releases of namespace %s are under way", errands.MostHeavy-1, s.key.Namespace)
+	if since := sinceOf(err); !since.IsZero() {
 		message = fmt.Sprintf("is being rendered, or waits for its turn, since %s", since.UTC().Format(time.RFC3339))
 		known := meta.FindStatusCondition(s.release.Status.Conditions, corev1alpha1.ConditionRendered)
 		quiet := untilFrom(since, quietRendering, s.now)

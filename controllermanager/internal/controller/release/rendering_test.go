@@ -4,15 +4,12 @@ package release
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -89,7 +86,7 @@ func slowWorld(t *testing.T, release *corev1alpha1.Release) (*world, *slowly, *c
 	w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1"))
 	r, c := &slowly{Renderer: w.source, goOn: make(chan struct{})}, &calls{}
 	r.holds = func(in render.Input) bool { return in.Release.Name == key.Name }
-	w.renderings.engine, w.renderings.enqueue = r, c.enqueue
+	w.renderings.engine, w.errands.Enqueue = r, c.enqueue
 	w.hasty(func() { w.pass() })
 	w.Eventually(r.noted(&r.begun)).Should(Equal([]string{"app main@1"}))
 	return w, r, c
@@ -103,12 +100,7 @@ func (w *world) hasty(passes func()) {
 }
 
 // wants counts the renders that go on without a pass.
-func (w *world) wants() int {
-	w.renderings.mu.Lock()
-	defer w.renderings.mu.Unlock()
-	w.Expect(w.renderings.left[key.Namespace]).To(BeNumerically("<=", len(w.renderings.of[key])))
-	return len(w.renderings.of[key])
-}
+func (w *world) wants() int { return w.errands.Count(key) }
 
 func TestPassDoesNotWaitForARender(t *testing.T) {
 	w, r, c := slowWorld(t, newRelease())
@@ -134,8 +126,8 @@ func TestPassDoesNotWaitForARender(t *testing.T) {
 // TestOneWorkerAndAnEndlessRender has the work queue: the only worker is not held.
 func TestOneWorkerAndAnEndlessRender(t *testing.T) {
 	w, r, _ := slowWorld(t, newRelease())
-	w.renderings.forget(key)
-	w.renderings.enqueue = func(release types.NamespacedName, p base.Priority) { w.Enqueue(release, p) }
+	w.errands.Forget(key)
+	w.errands.Enqueue = func(release types.NamespacedName, p base.Priority) { w.Enqueue(release, p) }
 	w.renderings.patience = time.Millisecond
 	w.create(newRelease(func(r *corev1alpha1.Release) { r.Name = "other" }))
 	ctx, stop := context.WithCancel(t.Context())
@@ -195,7 +187,7 @@ func TestLongRenderOfWhatIsAppliedIsQuietAtFirst(t *testing.T) {
 	w := settledWorld(t, newRelease(), objectOf("ConfigMap", "a", 0, "a1"))
 	r := &slowly{Renderer: w.source, goOn: make(chan struct{}), holds: func(render.Input) bool { return true }}
 	c := &calls{}
-	w.renderings.engine, w.renderings.enqueue = r, c.enqueue
+	w.renderings.engine, w.errands.Enqueue = r, c.enqueue
 	w.hasty(func() {
 		w.Expect(w.pass().RequeueAfter).To(Equal(quietRendering))
 		w.Expect(w.condition(corev1alpha1.ConditionReady)).To(Equal("True Ready"))
@@ -268,7 +260,7 @@ func TestTheSecondOfTwoRendersIsWaitedForToo(t *testing.T) {
 	w.source.results["upgrade main@1"] = &render.Result{Digest: "upgraded", Objects: []render.Object{objectOf("ConfigMap", "a", 0, "a2")}}
 	r, c := &slowly{Renderer: w.source, goOn: make(chan struct{})}, &calls{}
 	r.holds = func(in render.Input) bool { return !in.Upgrade }
-	w.renderings.engine, w.renderings.enqueue = r, c.enqueue
+	w.renderings.engine, w.errands.Enqueue = r, c.enqueue
 	w.renderings.patience = 50 * time.Millisecond
 	w.pass()
 	w.Expect(w.target.takeCalls()).To(BeEmpty(), "what is applied may be what is desired")
@@ -292,45 +284,6 @@ func TestPanicOfARenderIsAFailure(t *testing.T) {
 type panics struct{}
 
 func (panics) Render(context.Context, render.Input) (*render.Result, error) { panic("hunter2") }
-
-// TestManyLongRendersOfANamespaceWaitInLine leaves more renders of a namespace than may go on.
-func TestManyLongRendersOfANamespaceWaitInLine(t *testing.T) {
-	g := NewWithT(t)
-	w, r, c := slowWorld(t, newRelease())
-	w.renderings.forget(key)
-	r.holds = func(render.Input) bool { return true }
-	pass := func(namespace, name string) (*renderPass, error) {
-		s := &scope{key: types.NamespacedName{Namespace: namespace, Name: name}}
-		ctx := w.renderings.begin(t.Context(), s)
-		s.renders.patience = 0
-		_, err := w.renderings.Render(ctx, render.Input{Release: &corev1alpha1.Release{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}})
-		w.renderings.finish(s.renders)
-		return s.renders, err
-	}
-	for i := range mostLeft + 2 {
-		p, err := pass("team", fmt.Sprint("r", i))
-		g.Expect(errors.Is(err, errRendering)).To(BeTrue())
-		g.Expect(p.inLine).To(Equal(i >= mostLeft))
-	}
-	p, _ := pass("others", "r")
-	g.Expect(p.inLine).To(BeFalse())
-	g.Expect(c.list()).To(BeEmpty())
-
-	// One goes: the first in line is called, and when it does not want to be rendered any more,
-	// the next.
-	w.renderings.forget(types.NamespacedName{Namespace: "team", Name: "r3"})
-	g.Expect(c.list()).To(Equal([]string{fmt.Sprintf("r%d change", mostLeft)}))
-	w.renderings.forget(types.NamespacedName{Namespace: "team", Name: fmt.Sprint("r", mostLeft)})
-	g.Expect(c.list()).To(HaveExactElements(Not(BeEmpty()), fmt.Sprintf("r%d change", mostLeft+1)))
-	p, _ = pass("team", fmt.Sprint("r", mostLeft+1))
-	g.Expect(p.inLine).To(BeFalse())
-
-	w.renderings.retain(func(types.NamespacedName) bool { return false })
-	g.Eventually(r.noted(&r.ended)).Should(HaveLen(1 + mostLeft + 2 + 1 + 1))
-	g.Expect(w.renderings.left).To(BeEmpty())
-	g.Expect(w.renderings.of).To(BeEmpty())
-	g.Expect(w.renderings.lines).To(BeEmpty())
-}
 
 // TestTimesAreThoseOfWhatHappens has a pass that takes longer than a hook may.
 func TestTimesAreThoseOfWhatHappens(t *testing.T) {
@@ -359,7 +312,7 @@ func TestRollbackDoesNotWaitForItsRender(t *testing.T) {
 	w.config.Renders = nil
 	r, c := &slowly{Renderer: w.source, goOn: make(chan struct{})}, &calls{}
 	r.holds = func(in render.Input) bool { return in.Artifact.Revision == "main@1" }
-	w.renderings.engine, w.renderings.enqueue = r, c.enqueue
+	w.renderings.engine, w.errands.Enqueue = r, c.enqueue
 	w.host.forgetWrites()
 	w.renderings.patience = 50 * time.Millisecond
 	for range 2 {
@@ -380,7 +333,7 @@ func TestDeletionDoesNotWaitForTheRenderOfItsHooks(t *testing.T) {
 	w.source.offers("main@2", objectOf("ConfigMap", "a", 0, "a1")).Hooks = []render.Hook{hookOf("backup", corev1alpha1.HookPreDelete)}
 	w.pass()
 	r, c := &slowly{Renderer: w.source, goOn: make(chan struct{}), holds: func(render.Input) bool { return true }}, &calls{}
-	w.renderings.engine, w.renderings.enqueue = r, c.enqueue
+	w.renderings.engine, w.errands.Enqueue = r, c.enqueue
 	w.deleteRelease()
 	w.target.takeCalls()
 	w.hasty(func() { w.pass() })

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
-	"kumodo.io/convoy/controllermanager/internal/content"
 	"kumodo.io/convoy/fetch"
 	"kumodo.io/convoy/internal/sources"
 )
@@ -32,21 +31,22 @@ func (c *Controller) findRevision(ctx context.Context, s *scope) outcome {
 	if pin := s.release.Spec.Pin; pin != nil {
 		s.want.Revision = pin.Revision
 	}
-	revision, checkedAt, err := c.config.Fetcher.Resolve(ctx, s.want)
+	found, err := c.resolve(ctx, s.release, s.want)
 	if err != nil {
-		return fail(corev1alpha1.ConditionSourceReady, content.Reason(err), err)
+		return c.withoutSource(ctx, s, stepRevision, s.sourceName()+" is being asked for the revision", err)
 	}
-	s.revision = revision
-	if checkedAt.IsZero() {
-		checkedAt = s.now // nothing had to be asked
+	s.revision = found.revision
+	if found.checkedAt.IsZero() {
+		found.checkedAt = s.now // nothing had to be asked
 	}
+	s.look = s.lookOf(found)
 	if s.want.Revision == "" {
 		// A little later, so that the look at this time is old enough to be made again.
-		s.wakeIn(untilFrom(checkedAt, interval(s.release), s.now) + time.Second)
+		s.wakeIn(untilFrom(found.checkedAt, interval(s.release), s.now) + time.Second)
 	}
-	c.noteRevision(s, checkedAt)
-	if revision != s.applied().Revision {
-		c.sightings.saw(s.key, revision, s.now)
+	c.noteRevision(s, found.checkedAt)
+	if found.revision != s.applied().Revision {
+		c.sightings.saw(s.key, found.revision, s.now)
 	}
 	return next()
 }

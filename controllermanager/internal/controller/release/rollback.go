@@ -40,7 +40,7 @@ func (c *Controller) rollBack(ctx context.Context, s *scope) outcome {
 	}
 	past, err := c.pastRender(ctx, s, status.Rollback.Revision, status.Rollback.Render)
 	switch {
-	case errors.Is(err, errRendering):
+	case errors.Is(err, errUnfinished):
 		if s.before.Rollback == nil {
 			status.Rollback = nil // it begins when what it goes back to is known
 		}
@@ -203,7 +203,7 @@ func (c *Controller) pastRender(ctx context.Context, s *scope, revision, digest 
 	}
 	want := s.want
 	want.Revision = revision
-	artifact, err := c.config.Fetcher.Fetch(ctx, want, revision)
+	artifact, err := c.fetch(ctx, s.release, want, revision)
 	if err != nil {
 		return nil, err
 	}

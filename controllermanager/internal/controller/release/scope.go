@@ -46,9 +46,6 @@ type scope struct {
 	// before the first step.
 	references string
 
-	// renders are those that the pass wants. Set before the first step.
-	renders *renderPass
-
 	// cluster is the Release's target. Set by findCluster.
 	cluster *corev1alpha1.Cluster
 	// target is the connection to it with the Release's identity. Set by connect.
@@ -61,7 +58,15 @@ type scope struct {
 	source sources.Object
 	// want is what is asked of the fetch coordinator. Set by findRevision.
 	want fetch.Want
-	// revision of the content. Set by findRevision, or by loadPinned.
+	// look is what the source said in this pass. Set by findRevision.
+	look look
+	// oldLook is true when the pass acts on what was found before, because there is no newer
+	// answer yet. Set by goesOnWithout.
+	oldLook bool
+	// trouble is how the pass ends when nothing is left to do in spite of trouble with the source;
+	// nil: well. Set by findRevision.
+	trouble *outcome
+	// revision of the content. Set by findRevision and goesOnWithout, or by loadPinned.
 	revision string
 	// artifact is the content. Set by fetchArtifact.
 	artifact *fetch.Artifact

@@ -26,7 +26,7 @@ func (c *Controller) awaitWaves(_ context.Context, s *scope) outcome {
 
 // lowerWaves gives the Releases of a lower wave on the same cluster, by wave and name.
 func (c *Controller) lowerWaves(release *corev1alpha1.Release) []*corev1alpha1.Release {
-	lower := slices.DeleteFunc(c.indexed(indexCluster, clusterNameOf(release)),
+	lower := slices.DeleteFunc(c.otherWaves(release),
 		func(other *corev1alpha1.Release) bool {
 			return other.Spec.Wave >= release.Spec.Wave || !other.DeletionTimestamp.IsZero()
 		})
@@ -34,6 +34,16 @@ func (c *Controller) lowerWaves(release *corev1alpha1.Release) []*corev1alpha1.R
 		return cmp.Or(cmp.Compare(a.Spec.Wave, b.Spec.Wave), strings.Compare(a.Name, b.Name))
 	})
 	return lower
+}
+
+// otherWaves gives Releases on the same cluster, all those of another wave among them. Most
+// Releases are of wave 0, and are not looked through for each other.
+func (c *Controller) otherWaves(release *corev1alpha1.Release) []*corev1alpha1.Release {
+	index := indexCluster
+	if release.Spec.Wave == 0 {
+		index = indexWave
+	}
+	return c.indexed(index, clusterNameOf(release))
 }
 
 func waveName(release *corev1alpha1.Release) string {

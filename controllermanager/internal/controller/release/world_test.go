@@ -143,7 +143,7 @@ func newWorld(t *testing.T, release *corev1alpha1.Release) *world {
 	var err error
 	w.Controller, err = New(config)
 	w.Expect(err).NotTo(HaveOccurred())
-	w.renderings.patience = time.Minute
+	w.renderings.patience, w.questions.patience = time.Minute, time.Minute
 	w.Expect(w.clusters.Add(&corev1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "here"}})).To(Succeed())
 	w.Expect(gits.GetIndexer().Add(&sourcev1alpha1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "apps"}})).To(Succeed())
 	w.create(release)

@@ -3,6 +3,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 
+	"kumodo.io/convoy/controllermanager/internal/errands"
 	"kumodo.io/convoy/fetch"
 	"kumodo.io/convoy/internal/controller/base"
 	"kumodo.io/convoy/internal/references"
@@ -44,6 +46,8 @@ type Config struct {
 	Recorder record.EventRecorder
 	// Clock is the time.
 	Clock clock.PassiveClock
+	// Patience is how long a worker waits for a source; default 200 milliseconds.
+	Patience time.Duration
 	// Harness has the settings of the work queue; name and reconciler are the controller's.
 	Harness base.Options[types.NamespacedName]
 }
@@ -84,8 +88,9 @@ type Status struct {
 // Controller checks the sources of one kind. Its key is the name of the object.
 type Controller[T sources.Object] struct {
 	*base.Controller[types.NamespacedName]
-	config Config
-	kind   Kind[T]
+	config  Config
+	kind    Kind[T]
+	errands errands.Errands
 
 	mu     sync.Mutex
 	checks map[types.NamespacedName]check
@@ -105,7 +110,9 @@ type check struct {
 // New makes a controller and registers its event handler. It must be called before the
 // informer starts.
 func New[T sources.Object](config Config, kind Kind[T]) (*Controller[T], error) {
+	config.Patience = cmp.Or(config.Patience, defaultPatience)
 	c := &Controller[T]{config: config, kind: kind, checks: map[types.NamespacedName]check{}}
+	c.errands.Clock, c.errands.Enqueue = config.Clock, func(source types.NamespacedName, p base.Priority) { c.Enqueue(source, p) }
 	harness := config.Harness
 	harness.Name, harness.Reconciler = kind.Name, c
 	c.Controller = base.New(harness)
@@ -129,6 +136,23 @@ func (c *Controller[T]) EnqueueShard(owned func(key types.NamespacedName) bool) 
 			c.Enqueue(nameOf(source), base.PriorityResync)
 		}
 	}
+}
+
+// DropUnowned ends the work on sources that are another process's now, as that of the queue does,
+// and the checks of them.
+func (c *Controller[T]) DropUnowned(ctx context.Context) error {
+	err := c.Controller.DropUnowned(ctx)
+	c.errands.Retain(func(source types.NamespacedName) bool {
+		return c.config.Harness.Owned == nil || c.config.Harness.Owned(source)
+	})
+	return err
+}
+
+// Run works on sources until ctx ends.
+func (c *Controller[T]) Run(ctx context.Context) error {
+	err := c.Controller.Run(ctx)
+	c.errands.Retain(func(types.NamespacedName) bool { return false })
+	return err
 }
 
 func nameOf[T sources.Object](source T) types.NamespacedName {

@@ -4,6 +4,7 @@ package source
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,6 +18,8 @@ import (
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/controllermanager/internal/content"
+	"kumodo.io/convoy/controllermanager/internal/errands"
+	"kumodo.io/convoy/fetch"
 	"kumodo.io/convoy/internal/controller/base"
 	"kumodo.io/convoy/internal/references"
 	"kumodo.io/convoy/internal/sources"
@@ -26,6 +29,8 @@ const (
 	defaultInterval = 10 * time.Minute
 	// firstRetry is the delay after a failed check, which doubles up to the interval.
 	firstRetry = 10 * time.Second
+	// defaultPatience is how long a worker waits for a source, which most answer in.
+	defaultPatience = 200 * time.Millisecond
 	// jitter spreads checks that would all be due at once, as a part of the interval.
 	jitter = 0.1
 )
@@ -49,10 +54,15 @@ func (c *Controller[T]) Reconcile(ctx context.Context, key types.NamespacedName)
 	if left := c.untilDue(source, state, interval(settings), now); left > 0 {
 		return base.Result{RequeueAfter: left}, nil
 	}
-	checked := c.check(ctx, source, state, now)
+	result, err := c.ask(ctx, source, state)
 	if ctx.Err() != nil {
+		c.errands.Forget(key)
 		return base.Result{}, context.Cause(ctx)
 	}
+	if errors.Is(err, errands.ErrUnfinished) {
+		return base.Result{}, nil // it is enqueued when the source has answered
+	}
+	checked := c.checked(source, state, now, result, err)
 	if err := c.write(ctx, source, checked); err != nil {
 		return base.Result{}, err
 	}
@@ -122,9 +132,29 @@ func (l check) pause(interval time.Duration) time.Duration {
 	return min(pause, interval)
 }
 
-// check asks the source and gives a copy of the object with what that came to.
-func (c *Controller[T]) check(ctx context.Context, source T, state string, now time.Time) T {
-	result, err := c.config.Checker.Check(ctx, source.GetNamespace(), source)
+// checkID tells checks of a source apart: one of another spec or other Secrets is another one.
+type checkID struct {
+	uid        types.UID
+	generation int64
+	references string
+}
+
+// ask asks the source. The error is errands.ErrUnfinished when that takes longer than a worker
+// waits.
+func (c *Controller[T]) ask(ctx context.Context, source T, state string) (fetch.CheckResult, error) {
+	ctx, pass := c.errands.Begin(ctx, nameOf(source), base.PriorityResync)
+	defer pass.Finish()
+	return errands.Do(ctx, errands.Errand[fetch.CheckResult]{
+		ID:       checkID{source.GetUID(), source.GetGeneration(), state},
+		Patience: c.config.Patience, Pending: "the source is still being asked",
+		Do: func(ctx context.Context) (fetch.CheckResult, error) {
+			return c.config.Checker.Check(ctx, source.GetNamespace(), source)
+		},
+	})
+}
+
+// checked gives a copy of the object with what a check came to.
+func (c *Controller[T]) checked(source T, state string, now time.Time, result fetch.CheckResult, err error) T {
 	c.remember(source, state, now, err)
 	checked := c.kind.Copy(source)
 	condition := metav1.Condition{
@@ -160,6 +190,7 @@ func (c *Controller[T]) forget(key types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.checks, key)
+	c.errands.Forget(key)
 }
 
 func (c *Controller[T]) suspended(source T) T {
