@@ -4,7 +4,6 @@
 package compact
 
 import (
-	"hash/maphash"
 	"reflect"
 	"sync"
 )
@@ -19,12 +18,11 @@ const (
 // Table knows the texts that were seen last. It is for use by many goroutines.
 type Table struct {
 	mu    sync.Mutex
-	seed  maphash.Seed
 	known [places]string
 }
 
 // NewTable makes a Table that knows no text.
-func NewTable() *Table { return &Table{seed: maphash.MakeSeed()} }
+func NewTable() *Table { return &Table{} }
 
 // Compact replaces texts of an object by equal ones that were seen before, and lists by those
 // without room for more: in its fields, in what these point to and in lists, not in maps. The
@@ -67,8 +65,17 @@ func (t *Table) compact(v reflect.Value) {
 	}
 }
 
+// hash is FNV-1a: the same in each process, so that which texts share a place is, too.
+func hash(text string) uint32 {
+	h := uint32(2166136261)
+	for i := range len(text) {
+		h = (h ^ uint32(text[i])) * 16777619
+	}
+	return h
+}
+
 func (t *Table) one(text string) string {
-	place := &t.known[maphash.String(t.seed, text)%places]
+	place := &t.known[hash(text)%places]
 	if *place != text {
 		*place = text
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/cache"
 
 	"kumodo.io/convoy/client/clientset/versioned"
@@ -26,7 +25,7 @@ type informers struct {
 }
 
 func newInformers(client versioned.Interface, resync time.Duration) *informers {
-	factory := externalversions.NewSharedInformerFactoryWithOptions(client, resync, externalversions.WithTransform(slim(compact.NewTable())))
+	factory := externalversions.NewSharedInformerFactoryWithOptions(client, resync, externalversions.WithTransform(compact.Transform()))
 	core, source := factory.Core().V1alpha1(), factory.Source().V1alpha1()
 	return &informers{
 		factory:         factory,
@@ -60,17 +59,4 @@ func (i *informers) start(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// slim gives what drops managed fields, which take half of an object's memory and are never read
-// here, and has in memory once what objects have in common: revisions, names of clusters and
-// kinds, what conditions say.
-func slim(table *compact.Table) cache.TransformFunc {
-	return func(object any) (any, error) {
-		if accessor, err := meta.Accessor(object); err == nil {
-			accessor.SetManagedFields(nil)
-			table.Compact(object)
-		}
-		return object, nil
-	}
 }

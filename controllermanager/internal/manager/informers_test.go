@@ -88,7 +88,7 @@ func decoded[T any](g *WithT, object *T) *T {
 
 func TestSlimObjectsAreTheSame(t *testing.T) {
 	g := NewWithT(t)
-	transform := slim(compact.NewTable())
+	transform := compact.Transform()
 	for _, name := range []string{"a", "b"} {
 		release, inventory := decoded(g, delivered(name)), decoded(g, inventoryOf(name))
 		wantRelease, wantInventory := release.DeepCopy(), inventory.DeepCopy()
@@ -111,7 +111,7 @@ func TestWhatIsHeldOfTheHost(t *testing.T) {
 	}
 	const many = 1000
 	held := make([]any, 0, 2*many)
-	transform := slim(compact.NewTable())
+	transform := compact.Transform()
 	before := live()
 	for n := range many {
 		name := fmt.Sprintf("%s-%04d", strings.Clone("release"), n)

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/internal/compact"
 )
 
 func TestInventoriesAreHeldSlim(t *testing.T) {
@@ -29,7 +30,7 @@ func TestInventoriesAreHeldSlim(t *testing.T) {
 	}
 	want := inventory.DeepCopy()
 	want.ManagedFields = nil
-	_, err := slim(inventory)
+	_, err := compact.Transform()(inventory)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(inventory).To(Equal(want), "nothing that is read is changed")
 	same := func(a, b string) bool { return unsafe.StringData(a) == unsafe.StringData(b) }
