@@ -109,3 +109,19 @@ func TestAnotherScopeIsRenderedAnew(t *testing.T) {
 	}
 	g.Expect(r.Stats().Renders).To(Equal(int64(2)))
 }
+
+// TestAnotherScopeOfWhatIsNeverTheSame has a draft with its objects asked for by who does not know
+// its secrets: what is random must be in both what it was at first.
+func TestAnotherScopeOfWhatIsNeverTheSame(t *testing.T) {
+	g := NewWithT(t)
+	r := render.New(render.Options{})
+	in := input(t, "{}", map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": configMap("a", `data: {v: {{ randAlphaNum 12 | quote }}}`)})
+	first, err := r.Render(t.Context(), in)
+	g.Expect(err).NotTo(HaveOccurred())
+	in.Cluster = &scoped{}
+	other, err := r.Render(t.Context(), in)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(other.Objects[0].Object.GetNamespace()).To(BeEmpty())
+	g.Expect(other.Objects[0].Object.Object["data"]).To(Equal(first.Objects[0].Object.Object["data"]))
+	g.Expect(r.Stats().Renders).To(Equal(int64(1)))
+}

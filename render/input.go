@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/render/internal/values"
 )
 
 // Input is what a render is made of.
@@ -53,6 +54,9 @@ type Dependency struct {
 	Name, Version string
 }
 
+// MaxValuesFile is how many bytes a file of values may have.
+const MaxValuesFile = values.MaxFile
+
 // References reads what a Release refers to in its namespace. What is not there is an
 // error for which apierrors.IsNotFound or errors.Is(err, fs.ErrNotExist) holds.
 type References interface {
@@ -60,7 +64,7 @@ type References interface {
 	ConfigMap(ctx context.Context, namespace, name string) (map[string]string, error)
 	// Secret gives the data of a Secret.
 	Secret(ctx context.Context, namespace, name string) (map[string][]byte, error)
-	// File gives a file of a GitRepository or OCIRegistry.
+	// File gives a file of a GitRepository or OCIRegistry, of at most MaxValuesFile bytes.
 	File(ctx context.Context, namespace string, ref corev1alpha1.ValuesReference) ([]byte, error)
 	// Chart gives a packaged chart from the sources of the namespace, with a RootDigest.
 	Chart(ctx context.Context, namespace string, wanted Dependency) (Artifact, error)

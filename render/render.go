@@ -151,11 +151,12 @@ func (r *Renderer) fresh(ctx context.Context, in Input) (*Result, error) {
 	}
 }
 
-// errBare says that a Result is not remembered any more, and its draft has no objects.
+// errBare says that a Result is not remembered any more, and that too little of its draft is.
 var errBare = errors.New("the objects of the draft are not remembered")
 
-// finished gives the Result of a plan. The error is errBare when the draft has been forgotten
-// for that, and is to be made again.
+// finished gives the Result of a plan. The error is errBare when the plan needs another turn for
+// it: its chart has to be prepared again, whose secrets are not known, or a draft has been
+// forgotten that had no objects.
 func (r *Renderer) finished(ctx context.Context, in *Input, p *plan) (*Result, error) {
 	d, err := r.draft(ctx, p)
 	if err != nil {
@@ -166,22 +167,34 @@ func (r *Renderer) finished(ctx context.Context, in *Input, p *plan) (*Result, e
 		return nil, err
 	}
 	key := d.inputs + p.hidden + s.digest
-	claim := r.slots.Claim()
-	result, _, err := r.results.DoFor(ctx, key, memo.Work[*Result]{Join: claim.Join, Do: func(ctx context.Context) (*Result, error) {
-		defer claim.Close()
-		if d.bare || p.short {
-			return nil, errBare
-		}
-		return r.finish(ctx, p, d, s, claim)
-	}}, p.tenant)
+	result, err := r.result(ctx, key, p, d, s)
 	switch {
 	case errors.Is(err, errBare):
 		p.anew = true
-		r.drafts.Forget(d.key(p), func(known *draft) bool { return known == d })
+		r.drafts.Forget(d.key(p), func(known *draft) bool { return known == d && d.bare })
 	case err == nil:
 		r.remember(in, p, d, s, key)
 		r.strip(p, d, key)
 	}
+	return result, err
+}
+
+// result makes the Result of a draft, unless it is known or being made. The error is errBare when
+// too little is known to make it.
+func (r *Renderer) result(ctx context.Context, key string, p *plan, d *draft, s *scopes) (*Result, error) {
+	if d.bare || p.short {
+		result, found, err := r.results.Join(ctx, key, p.tenant)
+		if !found {
+			return nil, errBare
+		}
+		return result, err
+	}
+	claim := r.slots.Claim()
+	finish := func(ctx context.Context) (*Result, error) {
+		defer claim.Close()
+		return r.finish(ctx, p, d, s, claim)
+	}
+	result, _, err := r.results.DoFor(ctx, key, memo.Work[*Result]{Join: claim.Join, Do: finish}, p.tenant)
 	return result, err
 }
 

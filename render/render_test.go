@@ -290,8 +290,15 @@ func TestKeep(t *testing.T) {
 	g.Expect([]bool{result.Objects[0].Keep, result.Objects[1].Keep, result.Objects[2].Keep}).To(Equal([]bool{true, true, false}))
 }
 
-func TestTheSameInputsAreRenderedOnce(t *testing.T) {
-	g := NewWithT(t)
+// TestManyWhoAskAtOnce has some of them find what others have just prepared, rendered or finished.
+func TestManyWhoAskAtOnce(t *testing.T) {
+	for range 100 {
+		askAtOnce(NewWithT(t), t)
+	}
+}
+
+// askAtOnce renders for many Releases that want the same.
+func askAtOnce(g *WithT, t *testing.T) (*render.Renderer, render.Input) {
 	r := render.New(render.Options{})
 	files := map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": "{{ $n := randAlphaNum 12 | lower }}" + configMap("a-{{ $n }}")}
 	in := input(t, "render: {helm: {releaseName: shop}}", files)
@@ -312,7 +319,12 @@ func TestTheSameInputsAreRenderedOnce(t *testing.T) {
 		g.Expect(result).To(BeIdenticalTo(results[0]))
 	}
 	g.Expect(r.Stats().Renders).To(Equal(int64(1)))
+	return r, in
+}
 
+func TestTheSameInputsAreRenderedOnce(t *testing.T) {
+	g := NewWithT(t)
+	r, in := askAtOnce(g, t)
 	changes := map[string]func(*render.Input){
 		"content":      func(in *render.Input) { in.Artifact.Digest = "sha256:other" },
 		"values":       func(in *render.Input) { in.Release.Spec.Render.Helm.Values = raw(`{"a": 1}`) },

@@ -86,10 +86,8 @@ type Work[V any] struct {
 // DoFor is Do for a caller whom the work, which may be that of another, is told of.
 func (m *Memo[K, V]) DoFor(ctx context.Context, key K, work Work[V], who string) (value V, known bool, err error) {
 	m.mu.Lock()
-	if element, ok := m.entries[key]; ok {
-		m.recent.MoveToFront(element)
+	if o, ok := m.find(key); ok {
 		m.mu.Unlock()
-		o := element.Value.(outcome[K, V])
 		return o.value, true, o.err
 	}
 	if err := ctx.Err(); err != nil {
@@ -106,16 +104,40 @@ func (m *Memo[K, V]) DoFor(ctx context.Context, key K, work Work[V], who string)
 	}
 	f.callers++
 	m.mu.Unlock()
+	value, err = m.wait(ctx, key, f, who)
+	return value, false, err
+}
+
+// Join is DoFor for a caller who cannot do the work: found tells that it was remembered, or was
+// waited for.
+func (m *Memo[K, V]) Join(ctx context.Context, key K, who string) (value V, found bool, err error) {
+	m.mu.Lock()
+	if o, ok := m.find(key); ok {
+		m.mu.Unlock()
+		return o.value, true, o.err
+	}
+	f, ok := m.flights[key]
+	if !ok {
+		m.mu.Unlock()
+		return value, false, nil
+	}
+	f.callers++
+	m.mu.Unlock()
+	value, err = m.wait(ctx, key, f, who)
+	return value, true, err
+}
+
+// wait is for one of the callers of a flight.
+func (m *Memo[K, V]) wait(ctx context.Context, key K, f *flight[K, V], who string) (value V, err error) {
 	if f.join != nil {
 		defer f.join(who)()
 	}
-
 	select {
 	case <-f.done:
-		return f.outcome.value, false, f.outcome.err
+		return f.outcome.value, f.outcome.err
 	case <-ctx.Done():
 		m.leave(key, f)
-		return value, false, ctx.Err()
+		return value, ctx.Err()
 	}
 }
 
@@ -140,26 +162,26 @@ func (m *Memo[K, V]) land(key K, f *flight[K, V]) {
 func (m *Memo[K, V]) Get(key K) (value V, known bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	element, ok := m.entries[key]
-	if !ok {
-		return value, false
-	}
-	m.recent.MoveToFront(element)
-	o := element.Value.(outcome[K, V])
-	return o.value, o.err == nil
+	o, ok := m.find(key)
+	return o.value, ok && o.err == nil
 }
 
 // Known gives the outcome that is remembered for a key, a failure, too.
 func (m *Memo[K, V]) Known(key K) (value V, known bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	o, ok := m.find(key)
+	return o.value, ok, o.err
+}
+
+// find gives what is remembered for a key, which has been asked for then; for who holds mu.
+func (m *Memo[K, V]) find(key K) (o outcome[K, V], ok bool) {
 	element, ok := m.entries[key]
 	if !ok {
-		return value, false, nil
+		return o, false
 	}
 	m.recent.MoveToFront(element)
-	o := element.Value.(outcome[K, V])
-	return o.value, true, o.err
+	return element.Value.(outcome[K, V]), true
 }
 
 // Put remembers a value for a key.

@@ -74,6 +74,40 @@ func TestDoRemembers(t *testing.T) {
 	}
 }
 
+func TestJoin(t *testing.T) {
+	g := NewWithT(t)
+	m := newMemo(2)
+	_, found, err := m.Join(t.Context(), "a", "")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(found).To(BeFalse(), "nobody works on it")
+
+	begun, end := make(chan struct{}), make(chan struct{})
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		_, _, _ = m.Do(t.Context(), "a", func(context.Context) (int, error) {
+			close(begun)
+			<-end
+			return 7, nil
+		})
+	})
+	<-begun
+	leaving, leave := context.WithCancel(t.Context())
+	leave()
+	_, found, err = m.Join(leaving, "a", "")
+	g.Expect(found).To(BeTrue())
+	g.Expect(err).To(MatchError(context.Canceled))
+	var joined int
+	wait.Go(func() { joined, _, _ = m.Join(t.Context(), "a", "") })
+	close(end)
+	wait.Wait()
+	g.Expect(joined).To(Equal(7), "of the work, or remembered")
+
+	_, _, _ = m.Do(t.Context(), "b", func(context.Context) (int, error) { return 0, errLasting })
+	_, found, err = m.Join(t.Context(), "b", "")
+	g.Expect(found).To(BeTrue())
+	g.Expect(err).To(MatchError(errLasting))
+}
+
 func TestDoForgetsWhatWasNotAskedForTheLongest(t *testing.T) {
 	g := NewWithT(t)
 	m := newMemo(2)

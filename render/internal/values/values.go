@@ -101,15 +101,15 @@ type Resolved struct {
 const (
 	maxText  = 16 << 20
 	maxBytes = 128 << 20
-	// maxFile is how large one file may be: what Helm grants to a file of a chart.
-	maxFile = 5 << 20
+	// MaxFile is how large one file may be: what Helm grants to a file of a chart.
+	MaxFile = 5 << 20
 )
 
 func checkFile(name string, size int64) error {
-	if size <= maxFile {
+	if size <= MaxFile {
 		return nil
 	}
-	return limit.New("%s has more than %s, the most that a file of values may have", name, limit.Size(maxFile))
+	return limit.New("%s has more than %s, the most that a file of values may have", name, limit.Size(MaxFile))
 }
 
 var errTooMuchText = limit.New("with it, all values of the Release have more than %s", limit.Size(maxText))
