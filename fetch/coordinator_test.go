@@ -303,28 +303,48 @@ func TestArtifactsStayValidWhenTheStoreIsFull(t *testing.T) {
 	g.Expect(recorder.Count("git-upload-pack")).To(Equal(2), "what is in use is not fetched again")
 }
 
-func TestOneHostDoesNotHoldUpTheOthers(t *testing.T) {
-	g := NewWithT(t)
-	stuck, recorder, _ := repository(t, 1)
-	fine, _, _ := repository(t, 1)
-	proceed := make(chan struct{})
-	var waiting atomic.Int32
-	recorder.Before(func(*http.Request) { waiting.Add(1); <-proceed })
-	r := newRig(t, fetch.Options{MaxConcurrent: 4})
-	var wg sync.WaitGroup
-	for i := range 10 {
-		wg.Go(func() {
-			want := stuck(0)
-			want.Source.(*sourcev1alpha1.GitRepository).Spec.URL += strings.Repeat("/", i+1)
-			_, _, _ = r.Resolve(t.Context(), want)
+func TestHostsThatHangDoNotHoldUpTheOthers(t *testing.T) {
+	tests := []struct {
+		name  string
+		slots int
+		// hold is how many operations each host that hangs has under way at most: half of what
+		// the hosts before it leave.
+		hold []int32
+	}{
+		{"one", 4, []int32{2}},
+		{"two", 4, []int32{2, 1}},
+		{"two of eight", 8, []int32{4, 2}},
+		{"three of eight", 8, []int32{4, 2, 1}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			r := newRig(t, fetch.Options{MaxConcurrent: test.slots})
+			proceed := make(chan struct{})
+			var asked sync.WaitGroup
+			defer asked.Wait()
+			defer close(proceed)
+			fine, _, _ := repository(t, 1)
+			waiting := make([]atomic.Int32, len(test.hold))
+			for n, hold := range test.hold {
+				stuck, recorder, _ := repository(t, 1)
+				recorder.Before(func(*http.Request) { waiting[n].Add(1); <-proceed })
+				for i := range 10 {
+					asked.Go(func() {
+						want := stuck(0)
+						want.Source.(*sourcev1alpha1.GitRepository).Spec.URL += strings.Repeat("/", i+1)
+						_, _, _ = r.Resolve(t.Context(), want)
+					})
+				}
+				g.Eventually(waiting[n].Load).Should(Equal(hold))
+			}
+			_, err := r.get(t, fine(0))
+			g.Expect(err).NotTo(HaveOccurred())
+			for n, hold := range test.hold {
+				g.Expect(waiting[n].Load()).To(Equal(hold))
+			}
 		})
 	}
-	g.Eventually(waiting.Load).Should(Equal(int32(2)), "a host gets half of the slots")
-	_, err := r.get(t, fine(0))
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(waiting.Load()).To(Equal(int32(2)))
-	close(proceed)
-	wg.Wait()
 }
 
 func TestWantsThatMakeNoSense(t *testing.T) {

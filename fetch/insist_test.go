@@ -121,7 +121,7 @@ func TestFailureIsNotGivenToWhoReadsValuesAfterIt(t *testing.T) {
 			g := NewWithT(t)
 			r := newRig(t, fetch.Options{})
 			readIt := func(age time.Duration) (string, error) {
-				data, err := fetch.ReadFile(t.Context(), r, "team", tc.source.want.Source, tc.ref, age)
+				data, err := fetch.ReadFile(t.Context(), r, "team", tc.source.want.Source, tc.ref, age, 1<<20)
 				return string(data), err
 			}
 			tc.source.shut()

@@ -4,67 +4,78 @@ package fetch
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
-// limiter bounds the operations under way, in all and for each host, so that a host that
-// hangs does not hold up the others.
+// limiter bounds the operations under way in all, and those of a host to half of what other hosts
+// leave: hosts that hang do not hold up the others. Those who wait have their turns in the order
+// in which they came, as far as their hosts allow.
 type limiter struct {
-	total   chan struct{}
-	perHost int
+	total int
 
 	mu    sync.Mutex
-	hosts map[string]*host
+	busy  int
+	hosts map[string]int // operations under way, none of which is absent
+	queue []*waiter
 }
 
-type host struct {
-	slots chan struct{}
-	users int
+type waiter struct {
+	host string
+	turn chan struct{} // closed once the operation may begin
 }
 
-func newLimiter(total int) *limiter {
-	return &limiter{total: make(chan struct{}, total), perHost: max(1, total/2), hosts: map[string]*host{}}
-}
+func newLimiter(total int) *limiter { return &limiter{total: total, hosts: map[string]int{}} }
 
 // acquire waits for a slot and returns how to give it back. The error is the context's.
-func (l *limiter) acquire(ctx context.Context, name string) (release func(), err error) {
-	h := l.enter(name)
+func (l *limiter) acquire(ctx context.Context, host string) (release func(), err error) {
+	w := &waiter{host: host, turn: make(chan struct{})}
+	l.mu.Lock()
+	l.queue = append(l.queue, w)
+	l.grant()
+	l.mu.Unlock()
+	release = func() { l.release(host) }
 	select {
-	case h.slots <- struct{}{}:
+	case <-w.turn:
+		return release, nil
 	case <-ctx.Done():
-		l.leave(name, h)
+		l.abandon(w)
 		return nil, ctx.Err()
 	}
-	select {
-	case l.total <- struct{}{}:
-	case <-ctx.Done():
-		<-h.slots
-		l.leave(name, h)
-		return nil, ctx.Err()
-	}
-	return func() {
-		<-l.total
-		<-h.slots
-		l.leave(name, h)
-	}, nil
 }
 
-func (l *limiter) enter(name string) *host {
+func (l *limiter) release(host string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	h := l.hosts[name]
-	if h == nil {
-		h = &host{slots: make(chan struct{}, l.perHost)}
-		l.hosts[name] = h
+	l.busy--
+	if l.hosts[host]--; l.hosts[host] == 0 {
+		delete(l.hosts, host)
 	}
-	h.users++
-	return h
+	l.grant()
 }
 
-func (l *limiter) leave(name string, h *host) {
+// abandon takes a waiter out of the queue, or gives back what it got meanwhile.
+func (l *limiter) abandon(w *waiter) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if h.users--; h.users == 0 {
-		delete(l.hosts, name)
+	queued := len(l.queue)
+	l.queue = slices.DeleteFunc(l.queue, func(other *waiter) bool { return other == w })
+	got := len(l.queue) == queued
+	l.mu.Unlock()
+	if got {
+		l.release(w.host)
 	}
+}
+
+// grant gives slots to those who wait, for who holds mu.
+func (l *limiter) grant() {
+	l.queue = slices.DeleteFunc(l.queue, func(w *waiter) bool {
+		left := l.total - (l.busy - l.hosts[w.host])
+		if l.busy == l.total || l.hosts[w.host] >= (left+1)/2 {
+			return false
+		}
+		l.busy++
+		l.hosts[w.host]++
+		close(w.turn)
+		return true
+	})
 }

@@ -215,7 +215,7 @@ func TestReadFileBesideMuch(t *testing.T) {
 			g := NewWithT(t)
 			r := newRig(t, fetch.Options{Limits: limits})
 			at := func(path string) (string, error) {
-				data, err := fetch.ReadFile(t.Context(), r, "team", source, corev1alpha1.ValuesReference{Kind: "GitRepository", Name: "src", Path: path}, time.Hour)
+				data, err := fetch.ReadFile(t.Context(), r, "team", source, corev1alpha1.ValuesReference{Kind: "GitRepository", Name: "src", Path: path}, time.Hour, 1<<20)
 				return string(data), err
 			}
 			for path, want := range map[string]string{"values.yaml": "root", "./env/prod.yaml": "prod", "current/prod.yaml": "prod"} {
@@ -226,6 +226,9 @@ func TestReadFileBesideMuch(t *testing.T) {
 				g.Expect(errors.Is(err, fs.ErrNotExist)).To(BeTrue(), "%s: %v", path, err)
 			}
 			_, err := at("media/1")
+			g.Expect(errors.Is(err, fetch.ErrLimit)).To(BeTrue(), "%v", err)
+			_, err = fetch.ReadFile(t.Context(), r, "team", source, corev1alpha1.ValuesReference{Kind: "GitRepository", Name: "src", Path: "values.yaml"}, time.Hour, 3)
+			g.Expect(err).To(MatchError(ContainSubstring("values.yaml has 4 bytes, more than the 3")))
 			g.Expect(errors.Is(err, fetch.ErrLimit)).To(BeTrue(), "%v", err)
 			_, err = at("../values.yaml")
 			g.Expect(errors.Is(err, fetch.ErrInvalid)).To(BeTrue(), "%v", err)

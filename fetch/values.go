@@ -15,6 +15,7 @@ import (
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
+	"kumodo.io/convoy/fetch/internal/fault"
 )
 
 // Fetcher finds revisions and gives their content; a *Coordinator is one.
@@ -25,9 +26,10 @@ type Fetcher interface {
 
 // ReadFile gives the file that a values reference names in a source, a *GitRepository or an
 // *OCIRegistry of the namespace. maxAge is how old the look at a moving reference may be.
-// The error of an absent file is fs.ErrNotExist; others are those of Resolve and Fetch.
+// The error of an absent file is fs.ErrNotExist, that of one of more than most bytes ErrLimit;
+// others are those of Resolve and Fetch.
 // Every process that must find the same values for a Release reads them by this.
-func ReadFile(ctx context.Context, fetcher Fetcher, namespace string, source runtime.Object, ref corev1alpha1.ValuesReference, maxAge time.Duration) ([]byte, error) {
+func ReadFile(ctx context.Context, fetcher Fetcher, namespace string, source runtime.Object, ref corev1alpha1.ValuesReference, maxAge time.Duration, most int64) ([]byte, error) {
 	if Suspended(source) {
 		return nil, fmt.Errorf("%s %s is suspended", ref.Kind, ref.Name)
 	}
@@ -39,11 +41,22 @@ func ReadFile(ctx context.Context, fetcher Fetcher, namespace string, source run
 	if err != nil {
 		return nil, err
 	}
-	content, err := fs.ReadFile(artifact.Root, path.Clean(ref.Path))
+	content, err := readFile(artifact.Root, path.Clean(ref.Path), most)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s at %s: %w", ref.Kind, ref.Name, artifact.Revision, err)
 	}
 	return content, nil
+}
+
+func readFile(root fs.FS, name string, most int64) ([]byte, error) {
+	info, err := fs.Stat(root, name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > most {
+		return nil, fault.New(ErrLimit, "%s has %d bytes, more than the %d that a file of values may have", name, info.Size(), most)
+	}
+	return fs.ReadFile(root, name)
 }
 
 // Suspended tells whether nothing may be asked of a source of any of the three kinds.

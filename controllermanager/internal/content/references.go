@@ -37,7 +37,7 @@ func (r References) File(ctx context.Context, namespace string, ref corev1alpha1
 	if err != nil {
 		return nil, err
 	}
-	return fetch.ReadFile(ctx, r.Fetcher, namespace, source, ref, r.MaxAge)
+	return fetch.ReadFile(ctx, r.Fetcher, namespace, source, ref, r.MaxAge, render.MaxValuesFile)
 }
 
 // Chart gives a chart that another one depends on. Errors are those of fetch.ReadChart.

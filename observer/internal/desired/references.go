@@ -35,7 +35,7 @@ func (r References) File(ctx context.Context, namespace string, ref corev1alpha1
 	if err != nil {
 		return nil, err
 	}
-	return fetch.ReadFile(ctx, r.Fetch, namespace, source, ref, previewAge)
+	return fetch.ReadFile(ctx, r.Fetch, namespace, source, ref, previewAge, render.MaxValuesFile)
 }
 
 // Chart gives a chart that another one depends on. Errors are those of fetch.ReadChart.
