@@ -45,19 +45,24 @@ func (r *Renderer) draftWithLookups(ctx context.Context, p *plan) (*draft, error
 	}
 	r.drafts.Put(d.inputs, d)
 	r.lookups.Put(p.inputs, d.reads)
+	r.lookups.Put(p.asked(), d.reads)
 	return d, nil
 }
 
 // again gives what an earlier render gave, if all that it read is as it was: it is read again,
-// with the identity of who asks now.
+// with the identity of who asks now. That is what the Release itself read, or else what another
+// one with the same inputs did: questions that this one may not ask say nothing of it, for its
+// templates may ask others.
 func (r *Renderer) again(ctx context.Context, p *plan) (_ *draft, err error, ok bool) {
-	before, ok := r.lookups.Get(p.inputs)
-	if !ok {
-		return nil, nil, false
+	before, own := r.lookups.Get(p.asked())
+	if !own {
+		if before, ok = r.lookups.Get(p.inputs); !ok {
+			return nil, nil, false
+		}
 	}
 	now, err := before.Again(ctx, p.lookup)
 	if err != nil {
-		return nil, err, true
+		return nil, ctx.Err(), ctx.Err() != nil
 	}
 	inputs, err := now.Inputs(p.inputs)
 	if err != nil {

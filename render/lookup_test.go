@@ -213,6 +213,48 @@ func TestLookupsThatFail(t *testing.T) {
 	})
 }
 
+// TestQuestionsOfAnotherRelease has templates that ask, on a cluster that has something, what they
+// must not ask on another, and would not.
+func TestQuestionsOfAnotherRelease(t *testing.T) {
+	g := NewWithT(t)
+	asking := `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a}
+data: {v: {{ with lookup "v1" "Namespace" "" "flag" }}{{ (lookup "v1" "Secret" "team" "s").data.key | quote }}{{ else }}none{{ end }}}
+`
+	flagged := connect(secret("s", "hunter2"), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "flag"},
+	}})
+	plain := connect()
+	plain.client.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "s", errors.New("not yours"))
+	})
+	r := render.New(render.Options{})
+	on := func(name string, c render.Cluster) (*render.Result, any) {
+		in := lookupInput(t, asking, c)
+		in.Release.Name = name
+		in.Release.Spec.Render.Helm.ReleaseName = "same"
+		result, err := r.Render(t.Context(), in)
+		return result, shown(g, outcome{result, err})
+	}
+	first, value := on("flagged", flagged)
+	g.Expect(value).NotTo(Equal("none"))
+	other, value := on("plain", plain)
+	g.Expect(value).To(Equal("none"), "what the first one asked is not to be asked here")
+	g.Expect(other).NotTo(BeIdenticalTo(first))
+	for range 2 { // each has its own questions asked again
+		again, _ := on("flagged", flagged)
+		g.Expect(again).To(BeIdenticalTo(first))
+		again, _ = on("plain", plain)
+		g.Expect(again).To(BeIdenticalTo(other))
+	}
+	g.Expect(r.Stats().Renders).To(BeEquivalentTo(2))
+	third, _ := on("third", flagged)
+	g.Expect(third).To(BeIdenticalTo(first), "who asks the same, and is told the same, has the same")
+	g.Expect(r.Stats().Renders).To(BeNumerically("<=", 3))
+}
+
 // provider gives Helm's own engine the objects of a cluster.
 type provider struct{ *connected }
 

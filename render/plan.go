@@ -44,8 +44,8 @@ type plan struct {
 	// artifact and engine say what is rendered and how.
 	artifact Artifact
 	engine   corev1alpha1.RenderType
-	// tenant is whose turn an engine runs in.
-	tenant string
+	// tenant is whose turn an engine runs in, asker the Release.
+	tenant, asker string
 	// namespace of objects that name none.
 	namespace string
 	// helm and kustomize are set for their engines. values is what valuesFrom is read by, and
@@ -105,7 +105,7 @@ func plans(ctx context.Context, in Input) (*plan, error) {
 	if render == nil {
 		render = &corev1alpha1.RenderSpec{}
 	}
-	p := &plan{tenant: in.Release.Namespace, artifact: in.Artifact, namespace: spec.TargetNamespace, upgrade: in.Upgrade, timeout: timeoutOf(spec)}
+	p := &plan{tenant: in.Release.Namespace, asker: in.Release.Namespace + "/" + in.Release.Name, artifact: in.Artifact, namespace: spec.TargetNamespace, upgrade: in.Upgrade, timeout: timeoutOf(spec)}
 	if p.namespace == "" {
 		p.namespace = in.Release.Namespace
 	}
@@ -194,20 +194,21 @@ func (p *plan) digest() (err error) {
 	return err
 }
 
+// asked is what is remembered by of what the Release itself has looked up.
+func (p *plan) asked() string { return p.asker + " " + p.inputs }
+
 // chart names what is in the source, of which depends which charts from elsewhere are needed.
 func (p *plan) chart() string { return p.artifact.Digest + p.artifact.RootDigest + p.artifact.Path }
 
 // read reads what valuesFrom refers to, for the turn of the plan. It is errMoved when that is
-// not what it was any more.
+// not what it was any more, or cannot be read: others may wait for the turn whose it can, so that
+// each looks for itself then.
 func (p *plan) read(ctx context.Context) error {
 	if p.engine != corev1alpha1.RenderHelm {
 		return nil
 	}
 	sources, references, err := values.Fetch(ctx, p.values)
-	if err != nil {
-		return valuesError(err)
-	}
-	if references != p.references {
+	if err != nil || references != p.references {
 		return errMoved
 	}
 	p.sources = sources

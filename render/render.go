@@ -41,7 +41,8 @@ type Options struct {
 	// Limits of each render.
 	Limits Limits
 	// Workers runs engines in processes of their own, at most MaxConcurrent of them: what
-	// content does to its process then does nothing to this one. The program's main must call
+	// content does to its process then does nothing to this one, and nothing that it refers to is
+	// asked for elsewhere, see docs/rendering.md. The program's main must call
 	// worker.Main of render/worker first; without it, nothing is rendered.
 	Workers bool
 }

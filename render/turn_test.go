@@ -4,6 +4,8 @@ package render_test
 
 import (
 	"context"
+	"encoding/base64"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -11,6 +13,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kumodo.io/convoy/render"
 )
@@ -184,6 +188,82 @@ func TestSecretsThatChangeWhileARenderWaits(t *testing.T) {
 	g.Expect((<-ended[0]).err).To(MatchError(context.Canceled))
 	g.Expect(shown(g, <-first)).To(Equal("after"))
 	g.Expect(shown(g, <-second)).To(Equal("before"), "one tenant has the values of another")
+}
+
+// away is a Secret that cannot be read, or is not there, for some reads.
+type away struct {
+	secrets
+	reads    atomic.Int32
+	from, to int32
+	err      error
+}
+
+func (a *away) Secret(context.Context, string, string) (map[string][]byte, error) {
+	if n := a.reads.Add(1); n > a.from && n <= a.to {
+		return nil, a.err
+	}
+	return map[string][]byte{"values.yaml": []byte("v: before")}, nil
+}
+
+var errAway = apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, "s")
+
+// TestASecretThatGoesWhileARenderWaits has two tenants wait for one render, of whom the first has
+// no Secret any more then.
+func TestASecretThatGoesWhileARenderWaits(t *testing.T) {
+	g := NewWithT(t)
+	r := render.New(render.Options{Workers: true, MaxConcurrent: 1})
+	ctx, leave := context.WithCancel(t.Context())
+	ended := busy(t, ctx, r, "busy", 1)
+	wants := func(namespace string, s render.References) render.Input {
+		in := input(t, "targetNamespace: shared\n"+ofSecret, showing)
+		in.Release.Namespace, in.References = namespace, s
+		return in
+	}
+	good := wants("good", secrets{"s": {"values.yaml": []byte("v: before")}})
+	first := asks(t, t.Context(), r, wants("evil", &away{from: 1, to: 100, err: errAway}))
+	second := asks(t, t.Context(), r, good)
+	leave()
+	g.Expect((<-ended[0]).err).To(MatchError(context.Canceled))
+	g.Expect((<-first).err).To(MatchError(ContainSubstring(`Secret "s" does not exist`)))
+	g.Expect(shown(g, <-second)).To(Equal("before"))
+	result, err := r.Render(t.Context(), good)
+	g.Expect(shown(g, outcome{result, err})).To(Equal("before"))
+}
+
+// TestASecretThatIsAwayForAMoment cannot be read when it is the turn of the render: that says
+// nothing of its inputs, and is not remembered of them.
+func TestASecretThatIsAwayForAMoment(t *testing.T) {
+	for want, err := range map[string]error{"does not exist": errAway, "unavailable": errors.New("unavailable")} {
+		t.Run(want, func(t *testing.T) {
+			g := NewWithT(t)
+			r := render.New(render.Options{})
+			in := input(t, ofSecret, showing)
+			in.References = &away{from: 1, to: 3, err: err}
+			_, failed := r.Render(t.Context(), in)
+			g.Expect(failed).To(MatchError(ContainSubstring(want)), "it was away still when it was looked for again")
+			result, failed := r.Render(t.Context(), in)
+			g.Expect(shown(g, outcome{result, failed})).To(Equal("before"))
+
+			in.References = &away{from: 1, to: 2, err: err}
+			result, failed = render.New(render.Options{}).Render(t.Context(), in)
+			g.Expect(shown(g, outcome{result, failed})).To(Equal("before"), "in the same call, if it is there again")
+		})
+	}
+}
+
+// TestABinarySecretIsRotated has values of which JSON makes the same text.
+func TestABinarySecretIsRotated(t *testing.T) {
+	g := NewWithT(t)
+	r := render.New(render.Options{})
+	in := input(t, "render: {helm: {valuesFrom: [{kind: Secret, name: s, key: k, targetPath: v}]}}", template(configMap("a", "data: {v: {{ .Values.v | b64enc | quote }}}")))
+	inputs := map[string]bool{}
+	for _, key := range []string{"\xff\xfe", "\xfe\xff"} {
+		in.References = secrets{"s": {"k": []byte(key)}}
+		result, err := r.Render(t.Context(), in)
+		g.Expect(shown(g, outcome{result, err})).To(Equal(base64.StdEncoding.EncodeToString([]byte(key))))
+		inputs[result.Inputs] = true
+	}
+	g.Expect(inputs).To(HaveLen(2))
 }
 
 // changing is a Secret that is another one each time.

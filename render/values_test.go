@@ -120,6 +120,11 @@ func TestExplainValuesShowsNoSecret(t *testing.T) {
 			"flag", "false false {ChartImport  }"},
 		"a boolean that is a global": {with(sub("db"), dependencies("{name: db, version: 1.0.0}")), "db: {global: {flag: true}}", "{global: {flag: true}}",
 			"db.global.flag", "<nil> true {Secret s values.yaml}"},
+		"a global that is handed on to the chart of a chart": {with(sub("db"), map[string]string{
+			"values.yaml": "global: {registry: docker.test}", "charts/db/charts/leaf/Chart.yaml": "{apiVersion: v2, name: leaf, version: 1.0.0}",
+		}), "{}", "{}", "db.leaf.global.registry", "docker.test false {Chart web/values.yaml }"},
+		"a boolean that a default hands on over what is set": {with(sub("db"), map[string]string{"values.yaml": "global: {flag: true}"}), "{}", "{db: {global: {flag: false}}}",
+			"db.global.flag", "true false {Chart web/values.yaml }"},
 		"a global that is handed on over one of a Secret": {with(sub("db"), dependencies("{name: db, version: 1.0.0}")), "db: {global: {password: canary}}", "{global: {password: shown}}",
 			"db.global.password", "shown false {Release  }"},
 		"what is set over a Secret": {nil, "a: {b: canary, c: true}", "{a: {b: shown}}",

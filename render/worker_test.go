@@ -6,10 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -202,4 +205,39 @@ func TestDatesOfWorkers(t *testing.T) {
 	result, err := render.New(render.Options{Workers: true}).Render(t.Context(), in)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(result.Objects[0].Object.Object["data"]).To(Equal(map[string]any{"hour": "0"}))
+}
+
+// TestWorkersReachNobody has the library put together what no file says: the configuration of a
+// plugin that refers to another host.
+func TestWorkersReachNobody(t *testing.T) {
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		_, _ = fmt.Fprint(w, configMap("stolen"))
+	}))
+	defer server.Close()
+	r := render.New(render.Options{Workers: true, MaxConcurrent: 1})
+	for name, made := range map[string]string{
+		"a file":  "k=" + server.URL + "/a.yaml",
+		"a patch": server.URL + "/a.yaml?token=hunter2",
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			files := map[string]string{
+				"kustomization.yaml":     "generators: [gen]\n",
+				"gen/kustomization.yaml": "resources: [g.yaml]\npatches: [{target: {kind: ConfigMapGenerator}, patch: '[{\"op\": \"replace\", \"path\": \"/files/0\", \"value\": \"" + made + "\"}]'}]\n",
+				"gen/g.yaml":             "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: g}\nfiles: [k=a.yaml]\n",
+				"a.yaml":                 configMap("a"),
+			}
+			if name == "a patch" {
+				files["gen/kustomization.yaml"] = "resources: [g.yaml]\npatches: [{target: {kind: PatchTransformer}, patch: '[{\"op\": \"replace\", \"path\": \"/path\", \"value\": \"" + made + "\"}]'}]\n"
+				files["gen/g.yaml"] = "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: g}\npath: a.yaml\n"
+				files["kustomization.yaml"] = "resources: [a.yaml]\ntransformers: [gen]\n"
+			}
+			_, err := r.Render(t.Context(), input(t, "", files))
+			g.Expect(err).To(MatchError(ContainSubstring("remote references are not followed")))
+			g.Expect(err.Error()).NotTo(ContainSubstring("hunter2"))
+			g.Expect(asked.Load()).To(BeZero())
+		})
+	}
 }

@@ -12,13 +12,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash"
+	"reflect"
+	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 const prefix = "sha256:"
 
 // Of gives the digest of a value: "sha256:" and 64 hex digits. Structs count with their
-// JSON fields in the order of their declaration.
+// JSON fields in the order of their declaration. Texts that are no UTF-8, which JSON does not
+// tell from one another, count once more, as they are.
 func Of(value any) (string, error) {
 	canonical := unended{sum: sha256.New()}
 	encoder := json.NewEncoder(&canonical)
@@ -26,7 +30,43 @@ func Of(value any) (string, error) {
 	if err := encoder.Encode(value); err != nil {
 		return "", fmt.Errorf("encoding for a digest: %w", err)
 	}
+	if canonical.replaced {
+		invalid(reflect.ValueOf(value), func(text string) { fmt.Fprintf(canonical.sum, "\n%d %s", len(text), text) })
+	}
 	return prefix + hex.EncodeToString(canonical.sum.Sum(nil)), nil
+}
+
+// replacement is what the encoder writes for a byte that is no UTF-8: of the character itself it
+// writes the bytes.
+var replacement = []byte(`\ufffd`)
+
+// invalid visits the texts in a value that are no UTF-8, in the order of the encoding.
+func invalid(v reflect.Value, visit func(string)) {
+	switch v.Kind() {
+	case reflect.String:
+		if text := v.String(); !utf8.ValidString(text) {
+			visit(text)
+		}
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			invalid(v.Elem(), visit)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			invalid(v.Field(i), visit)
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			invalid(v.Index(i), visit)
+		}
+	case reflect.Map:
+		keys := v.MapKeys()
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+		for _, key := range keys {
+			invalid(key, visit)
+			invalid(v.MapIndex(key), visit)
+		}
+	}
 }
 
 // Canonical gives the canonical JSON of a value. As a json.RawMessage in another value it counts
@@ -45,9 +85,12 @@ func Canonical(value any) (json.RawMessage, error) {
 type unended struct {
 	sum     hash.Hash
 	newline bool
+	// replaced is true when there may have been something in a text that is no UTF-8.
+	replaced bool
 }
 
 func (u *unended) Write(p []byte) (int, error) {
+	u.replaced = u.replaced || bytes.Contains(p, replacement)
 	text := bytes.TrimSuffix(p, []byte("\n"))
 	if u.newline && len(p) > 0 {
 		u.sum.Write([]byte("\n"))

@@ -34,6 +34,28 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// JSON has one text for all that is no UTF-8; a digest tells them apart, wherever they stand.
+func TestOfWhatIsNoText(t *testing.T) {
+	type holder struct {
+		Values map[string]any `json:"values"`
+		Texts  []string       `json:"texts"`
+	}
+	seen := map[string]string{}
+	for _, text := range []string{"\ufffd", `\ufffd`, "\xff", "\xfe", "\xff\xfe", "\xfe\xff", "a\xff", "\xffa"} {
+		for place, value := range map[string]any{
+			"value": text, "of a map": map[string]any{"a": map[string]any{"b": []any{1, text}}}, "key": map[string]any{text: 1},
+			"of a struct": &holder{Values: map[string]any{"v": text}}, "of a list": holder{Texts: []string{text}},
+		} {
+			got, err := digest.Of(value)
+			NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			NewWithT(t).Expect(seen).NotTo(HaveKey(got), "%s: %q", place, text)
+			seen[got] = place + text
+			again, _ := digest.Of(value)
+			NewWithT(t).Expect(again).To(Equal(got))
+		}
+	}
+}
+
 func TestHexRefuses(t *testing.T) {
 	for _, given := range []string{
 		"", "sha256:", "sha256:44", "sha512:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a",

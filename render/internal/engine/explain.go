@@ -136,13 +136,17 @@ func isMarked(value any) bool {
 }
 
 // setter gives the layer that sets what is at a path, as far as paths tell; where several can, a
-// Secret.
+// Secret. It is nil when a default does, which a chart further out hands on.
 func (e *explainer) setter(path []string) *values.Layer {
 	var first *values.Layer
+	found := false
 	for _, set := range e.defaults.Settings(path) {
 		layer := e.layerOf(set)
-		if layer != nil && (first == nil || layer.Origin.Kind == values.KindSecret && first.Origin.Kind != values.KindSecret) {
-			first = layer
+		if layer != nil && layer.Origin.Kind == values.KindSecret {
+			return layer
+		}
+		if !found {
+			first, found = layer, layer != nil || e.defaults.FileAt(set) != ""
 		}
 	}
 	return first

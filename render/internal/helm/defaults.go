@@ -58,23 +58,28 @@ func (d *Defaults) Settings(path []string) [][]string {
 // global is the key of the values that every chart gets from its parent.
 const global = "global"
 
-// File gives the file in which the default of a value stands: that of the outermost chart
-// that has one. It is empty when none has: then the chart imports the value of a subchart,
-// or it is what a subchart is given by the way, like an empty map.
+// File gives the file in which the default of a value stands: for a global, that of the outermost
+// chart that hands one on, for another value, that of the outermost chart that has one. It is empty
+// when none has: then the chart imports the value of a subchart, or it is what a subchart is given
+// by the way, like an empty map.
 func (d *Defaults) File(path []string) string {
-	if _, ok := Find(d.values, path); ok {
-		return d.file
-	}
-	child := d.children[path[0]]
-	if child == nil || len(path) < 2 {
-		return ""
-	}
-	if path[1] == global && child.on {
-		if file := d.File(path[1:]); file != "" {
+	for _, set := range d.Settings(path) {
+		if file := d.FileAt(set); file != "" {
 			return file
 		}
 	}
-	return child.File(path[1:])
+	return ""
+}
+
+// FileAt is File for what is set at just this path.
+func (d *Defaults) FileAt(path []string) string {
+	if _, ok := Find(d.values, path); ok {
+		return d.file
+	}
+	if child := d.children[path[0]]; child != nil && len(path) > 1 {
+		return child.FileAt(path[1:])
+	}
+	return ""
 }
 
 // Find gives what stands in values at a path of keys.

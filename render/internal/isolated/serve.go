@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"kumodo.io/convoy/render/internal/engine"
+	"kumodo.io/convoy/render/internal/kustomize"
 )
 
 // environment names the variable that makes a process a worker; it says how many bytes of
@@ -38,6 +39,7 @@ func Prepare() {
 	// Templates can ask for the local time of a date, which must not be that of the host.
 	time.Local = time.UTC
 	debug.SetMaxStack(int(memory / stackShare))
+	kustomize.Confine()
 	confine(memory)
 	serve(os.Stdin, wire, watch{most: uint64(memory), exit: os.Exit})
 }

@@ -4,7 +4,10 @@ package kustomize
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 
@@ -14,35 +17,38 @@ import (
 const trackOrigins = "originAnnotations"
 
 // edit adds to a kustomization what a Release says: components at the end, images over
-// those of the same name, a prefix before and a suffix behind the ones it has. It also
+// those of the same name, a prefix before and a suffix behind the ones it has. With track, it also
 // turns on the tracking of origins; own tells that the kustomization did not have it on.
 // A kustomization that cannot be parsed is left as it is, for the library to say why.
-func edit(content []byte, spec corev1alpha1.KustomizeRender) (edited []byte, own bool, err error) {
+func edit(content []byte, spec corev1alpha1.KustomizeRender, track bool) (edited []byte, own bool, err error) {
 	var k map[string]any
 	if err := yaml.Unmarshal(content, &k); err != nil || len(k) == 0 {
 		return content, false, nil
 	}
+	if err := unfold(k, "buildMetadata", "components", "images", "namePrefix", "nameSuffix"); err != nil {
+		return nil, false, err
+	}
 	var problems []error
-	strings := func(field string) []any {
-		list, ok := k[field].([]any)
+	list := func(field string) []any {
+		had, ok := k[field].([]any)
 		if !ok && k[field] != nil {
 			problems = append(problems, errors.New(field+" is not a list"))
 		}
-		return slices.Clone(list)
+		return slices.Clone(had)
 	}
-	metadata := strings("buildMetadata")
-	if own = !slices.Contains(metadata, any(trackOrigins)); own {
+	metadata := list("buildMetadata")
+	if own = track && !slices.Contains(metadata, any(trackOrigins)); own {
 		k["buildMetadata"] = append(metadata, trackOrigins)
 	}
 	if len(spec.Components) > 0 {
-		components := strings("components")
+		components := list("components")
 		for _, c := range spec.Components {
 			components = append(components, c)
 		}
 		k["components"] = components
 	}
 	if len(spec.Images) > 0 {
-		k["images"] = withImages(strings("images"), spec.Images)
+		k["images"] = withImages(list("images"), spec.Images)
 	}
 	addAffix(k, "namePrefix", func(had string) string { return spec.NamePrefix + had })
 	addAffix(k, "nameSuffix", func(had string) string { return had + spec.NameSuffix })
@@ -51,6 +57,23 @@ func edit(content []byte, spec corev1alpha1.KustomizeRender) (edited []byte, own
 	}
 	edited, err = yaml.Marshal(k)
 	return edited, own, err
+}
+
+// unfold gives fields their names, for which the library takes any that differ in case alone.
+func unfold(k map[string]any, fields ...string) error {
+	for _, field := range fields {
+		for _, key := range slices.Sorted(maps.Keys(k)) {
+			if key == field || !strings.EqualFold(key, field) {
+				continue
+			}
+			if _, twice := k[field]; twice {
+				return fmt.Errorf("%s is there twice, as %s, too", field, key)
+			}
+			k[field] = k[key]
+			delete(k, key)
+		}
+	}
+	return nil
 }
 
 func addAffix(k map[string]any, field string, add func(string) string) {
@@ -66,7 +89,7 @@ func withImages(had []any, images []corev1alpha1.KustomizeImage) []any {
 	for _, image := range images {
 		at := slices.IndexFunc(had, func(e any) bool {
 			entry, ok := e.(map[string]any)
-			return ok && entry["name"] == image.Name
+			return ok && unfold(entry, "name", "newName", "newTag", "digest", "tagSuffix") == nil && entry["name"] == image.Name
 		})
 		if at < 0 {
 			had = append(had, map[string]any{"name": image.Name})

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os/exec"
 	"path"
 	"strings"
 	"sync"
@@ -38,7 +39,7 @@ var building sync.Mutex
 // the source; a *limit.Error is in their chain when a build reads more than most bytes, one
 // file as often as it is read, or when ctx ends before it has read everything.
 func Render(ctx context.Context, root fs.FS, dir string, spec corev1alpha1.KustomizeRender, most int64) ([]manifest.Document, error) {
-	source, own, err := open(ctx, root, dir, spec, most)
+	source, own, err := open(ctx, root, dir, spec, most, true)
 	if err != nil {
 		return nil, err
 	}
@@ -46,9 +47,23 @@ func Render(ctx context.Context, root fs.FS, dir string, spec corev1alpha1.Kusto
 	if err != nil {
 		return nil, err
 	}
+	origins := make([]string, len(resources))
+	for i, r := range resources {
+		origins[i] = originOf(r, dir)
+	}
+	if own && source.copies {
+		if resources, err = untracked(ctx, root, dir, spec, most); err != nil {
+			return nil, err
+		}
+		own = false
+	}
 	var documents []manifest.Document
-	for _, r := range resources {
-		decoded, err := document(r, dir, own)
+	for i, r := range resources {
+		origin := path.Join(dir, FileNames[0])
+		if i < len(origins) {
+			origin = origins[i]
+		}
+		decoded, err := document(r, origin, own)
 		if err != nil {
 			return nil, source.withoutSecrets(err)
 		}
@@ -57,14 +72,28 @@ func Render(ctx context.Context, root fs.FS, dir string, spec corev1alpha1.Kusto
 	return documents, nil
 }
 
+// untracked builds without tracking origins: what copies annotations must not find those that tell
+// them. Both builds give the objects in the same order.
+func untracked(ctx context.Context, root fs.FS, dir string, spec corev1alpha1.KustomizeRender, most int64) ([]*resource.Resource, error) {
+	source, _, err := open(ctx, root, dir, spec, most, false)
+	if err != nil {
+		return nil, err
+	}
+	return build(source, dir)
+}
+
 // build runs the library. What the source refused goes before what the library made of it.
 func build(source *source, dir string) ([]*resource.Resource, error) {
 	building.Lock()
 	defer building.Unlock()
 	forgetSchema()
+	asked.Store(false)
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(source, "/"+dir)
 	if source.refused != nil {
 		return nil, source.refused
+	}
+	if asked.Load() || errors.Is(err, exec.ErrNotFound) {
+		return nil, fmt.Errorf("building the kustomization in %s: %w", dir, errRemote)
 	}
 	if types.IsErrOnlyBuiltinPluginsAllowed(err) {
 		err = fmt.Errorf("%w: plugins and functions that run programs (exec, containers, Starlark) are refused; put what they give into the source", err)
@@ -91,8 +120,7 @@ const originAnnotation = "config.kubernetes.io/origin"
 
 // document decodes a built resource. The annotation that tells where it comes from is
 // taken off when the source did not ask for it.
-func document(r *resource.Resource, dir string, own bool) ([]manifest.Document, error) {
-	origin := originOf(r, dir)
+func document(r *resource.Resource, origin string, own bool) ([]manifest.Document, error) {
 	if own {
 		annotations := r.GetAnnotations()
 		delete(annotations, originAnnotation)

@@ -135,6 +135,25 @@ func TestRenderRefuses(t *testing.T) {
 			`apps/t.yaml: PatchTransformer.path refers to "https://git.test/p.yaml"`},
 		{"in a transformer", "resources: [a.yaml]\ntransformers:\n- |-\n  apiVersion: builtin\n  kind: PatchTransformer\n  metadata: {name: t}\n  path: https://git.test/p.yaml\n", nil,
 			"PatchTransformer.path refers to"},
+		{"in another case", "Resources: ['https://git.test/a.yaml']", nil, "Resources refers to"},
+		{"with letters that fold to others", "re\u017fource\u017f: ['https://git.test/a.yaml']", nil, "refers to"},
+		{"generated from in another case", "CONFIGMAPGENERATOR: [{name: a, Files: ['k=https://git.test/p.yaml']}]", nil, "CONFIGMAPGENERATOR.Files refers to"},
+		{"chart in another case", "HELMCHARTS: [{name: a}]", nil, "HELMCHARTS is refused"},
+		{"escaped", "generators: [g.yaml]", map[string]string{
+			"apps/g.yaml": "apiVersion: \"b\\u0075iltin\"\nkind: ConfigMapGenerator\nmetadata: {name: g}\nfiles: ['k=https://git.test/a']\n"},
+			"ConfigMapGenerator.files refers to"},
+		{"of no group", "generators: [g.yaml]", map[string]string{
+			"apps/g.yaml": "apiVersion: /builtin\nkind: ConfigMapGenerator\nmetadata: {name: g}\nfiles: ['k=https://git.test/a']\n"},
+			"ConfigMapGenerator.files refers to"},
+		{"in a list", "generators: [g.yaml]", map[string]string{
+			"apps/g.yaml": "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: builtin, kind: ConfigMapGenerator, metadata: {name: g}, files: ['k=https://git.test/a']}\n"},
+			"ConfigMapGenerator.files refers to"},
+		{"in a second document", "generators: [g.yaml]", map[string]string{
+			"apps/g.yaml": "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: f}\n--- \napiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: g}\nfiles: ['k=https://git.test/a']\n"},
+			"ConfigMapGenerator.files refers to"},
+		{"the field of a plugin in another case", "generators: [g.yaml]", map[string]string{
+			"apps/g.yaml": "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: g}\nFiles: ['k=https://git.test/a']\n"},
+			"ConfigMapGenerator.Files refers to"},
 		{"plugin", "resources: [a.yaml]\ngenerators: [g.yaml]", map[string]string{
 			"apps/g.yaml": "apiVersion: someteam.test/v1\nkind: Chart\nmetadata: {name: g, annotations: {config.kubernetes.io/function: 'exec: {path: /bin/true}'}}\n"},
 			"external plugins disabled; unable to load external plugin 'Chart': plugins and functions that run programs (exec, containers, Starlark) are refused; put what they give into the source"},
@@ -168,6 +187,43 @@ func TestRenderRefuses(t *testing.T) {
 			g.Expect(err.Error()).NotTo(ContainSubstring("hunter2"))
 		})
 	}
+}
+
+// What tells origins is no part of the objects for what copies from them.
+func TestOriginsAreNotCopied(t *testing.T) {
+	for name, kustomization := range map[string]string{
+		"replacements": "resources: [web.yaml, conf.yaml]\nreplacements: [{source: {kind: Deployment, fieldPath: metadata.annotations}, targets: [{select: {kind: Thing}, fieldPaths: [spec.all], options: {create: true}}]}]\n",
+		"a plugin":     "resources: [web.yaml, conf.yaml]\ntransformers: ['{apiVersion: builtin, kind: ReplacementTransformer, metadata: {name: r}, replacements: [{source: {kind: Deployment, fieldPath: metadata.annotations}, targets: [{select: {kind: Thing}, fieldPaths: [spec.all], options: {create: true}}]}]}']\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			documents, err := kustomize.Render(t.Context(), root(map[string]string{
+				"kustomization.yaml": kustomization,
+				"web.yaml":           "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, annotations: {a: b}}\n",
+				"conf.yaml":          "apiVersion: a.test/v1\nkind: Thing\nmetadata: {name: conf}\n",
+			}), ".", corev1alpha1.KustomizeRender{}, most)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(names(documents)).To(Equal([]string{"Deployment web < web.yaml", "Thing conf < conf.yaml"}))
+			g.Expect(documents[1].Object.Object["spec"]).To(Equal(map[string]any{"all": map[string]any{"a": "b"}}))
+		})
+	}
+}
+
+// The library does not heed the case of fields.
+func TestFieldsInAnotherCase(t *testing.T) {
+	g := NewWithT(t)
+	files := overlay()
+	files["apps/prod/kustomization.yml"] = "resources: [../base]\nNamePrefix: prod-\nImages: [{Name: app, newname: registry/app, NewTag: \"2\"}]\nBuildMetadata: [originAnnotations]\n"
+	spec := corev1alpha1.KustomizeRender{NamePrefix: "eu-", Images: []corev1alpha1.KustomizeImage{{Name: "app", NewTag: "3"}}}
+	documents, err := kustomize.Render(t.Context(), root(files), "apps/prod", spec, most)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(names(documents)[0]).To(Equal("Deployment eu-prod-web < apps/base/web.yaml"))
+	g.Expect(images(t, documents)).To(Equal([]string{"registry/app:3", "side:1"}))
+	g.Expect(documents[0].Object.GetAnnotations()).NotTo(BeEmpty(), "the source asked for it")
+
+	files["apps/prod/kustomization.yml"] = "resources: [../base]\nNamePrefix: a-\nnamePrefix: b-\n"
+	_, err = kustomize.Render(t.Context(), root(files), "apps/prod", spec, most)
+	g.Expect(err).To(MatchError(ContainSubstring("namePrefix is there twice, as NamePrefix, too")))
 }
 
 func TestRenderRefusesAMissingKustomization(t *testing.T) {

@@ -5,10 +5,12 @@ package kustomize
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"sigs.k8s.io/yaml"
 
@@ -18,7 +20,9 @@ import (
 
 // The library follows references to other hosts by itself, with an HTTP client and a git
 // executable of its own, and cannot be told not to. So every file that it reads is looked
-// through for such references first.
+// through for such references first, which gives messages that say where they stand. What no
+// file says, because the library puts the configuration of a plugin together from several, only
+// Confine keeps from being followed.
 
 // check refuses a file that refers to anything remote, and one that aliases make enormous.
 func check(file string, content []byte) error {
@@ -63,22 +67,27 @@ func checkKustomization(file string, content []byte) error {
 	if err := yaml.Unmarshal(content, &k); err != nil {
 		return nil // the library says why
 	}
-	for _, field := range chartFields {
-		if k[field] != nil {
-			return noCharts(file, field)
+	for _, key := range slices.Sorted(maps.Keys(k)) {
+		var err error
+		switch value := k[key]; {
+		case value == nil:
+		case isOne(chartFields, key):
+			err = noCharts(file, key)
+		case isOne(pathFields, key):
+			err = checkPaths(file, key, value)
+		case isOne(nestingFields, key):
+			err = checkNested(file, key, value)
 		}
-	}
-	for _, field := range pathFields {
-		if err := checkPaths(file, field, k[field]); err != nil {
-			return err
-		}
-	}
-	for _, field := range nestingFields {
-		if err := checkNested(file, field, k[field]); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// isOne tells whether the library takes a key for one of the fields: it does not heed case.
+func isOne(fields []string, key string) bool {
+	return slices.ContainsFunc(fields, func(field string) bool { return strings.EqualFold(field, key) })
 }
 
 // checkPaths checks the strings of a field. One of several lines or with fields is no path
@@ -114,7 +123,7 @@ func checkNested(file, field string, value any) error {
 	case map[string]any:
 		for key, inner := range v {
 			look := checkNested
-			if slices.Contains(nestedPaths, key) {
+			if isOne(nestedPaths, key) {
 				look = checkPaths
 			}
 			if err := look(file, field+"."+key, inner); err != nil {
@@ -128,19 +137,67 @@ func checkNested(file, field string, value any) error {
 // checkPlugins checks the configurations of built-in plugins, which have paths like a
 // kustomization. They may stand in any file of manifests.
 func checkPlugins(file string, content []byte) error {
-	if !bytes.Contains(content, []byte("builtin")) {
+	if !mayNamePlugin(content) {
 		return nil
 	}
 	for _, document := range manifest.Split(content) {
-		var config map[string]any
-		if err := yaml.Unmarshal(document, &config); err != nil || config["apiVersion"] != "builtin" {
+		var any any
+		if err := yaml.Unmarshal(document, &any); err != nil {
 			continue
 		}
-		if config["kind"] == "HelmChartInflationGenerator" {
-			return noCharts(file, "a HelmChartInflationGenerator")
-		}
-		if err := checkNested(file, fmt.Sprint(config["kind"]), config); err != nil {
+		if err := checkPluginsIn(file, any); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// builtin is the version of the API of built-in plugins.
+const builtin = "builtin"
+
+// mayNamePlugin tells whether "builtin" may stand in a text: as it is, escaped, in base64, or in
+// another encoding than UTF-8.
+func mayNamePlugin(content []byte) bool {
+	for _, part := range []string{builtin, `\`, "binary", "\x00"} {
+		if bytes.Contains(content, []byte(part)) {
+			return true
+		}
+	}
+	return !utf8.Valid(content)
+}
+
+// mayCopy tells whether a file may have the library copy values of objects: replacements and vars of
+// a kustomization, or the plugin for them. More than that is no harm.
+func mayCopy(content []byte) bool {
+	lower := bytes.ToLower(content)
+	for _, word := range []string{"replacement", "vars", `\`, "binary", "\x00"} {
+		if bytes.Contains(lower, []byte(word)) {
+			return true
+		}
+	}
+	return !utf8.Valid(content)
+}
+
+// checkPluginsIn checks a value of a file of manifests, which may be a list of them.
+func checkPluginsIn(file string, value any) error {
+	switch v := value.(type) {
+	case []any:
+		for _, element := range v {
+			if err := checkPluginsIn(file, element); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		if version, _ := v["apiVersion"].(string); strings.TrimPrefix(version, "/") == builtin {
+			if v["kind"] == "HelmChartInflationGenerator" {
+				return noCharts(file, "a HelmChartInflationGenerator")
+			}
+			return checkNested(file, fmt.Sprint(v["kind"]), v)
+		}
+		for _, inner := range v {
+			if err := checkPluginsIn(file, inner); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

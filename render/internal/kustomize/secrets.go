@@ -51,16 +51,16 @@ func (c *collector) file(name string, content []byte) {
 }
 
 func (c *collector) kustomization(dir string, fields map[string]any) {
-	for _, generator := range list(fields["secretGenerator"]) {
+	for _, generator := range lists(fields, "secretGenerator") {
 		c.generator(dir, generator)
 	}
 	for _, field := range []string{"patches", "patchesJson6902", "patchesStrategicMerge"} {
-		for _, patch := range list(fields[field]) {
+		for _, patch := range lists(fields, field) {
 			c.patch(patch)
 		}
 	}
 	for _, field := range []string{"resources", "generators", "transformers", "validators"} {
-		for _, inline := range list(fields[field]) {
+		for _, inline := range lists(fields, field) {
 			if text, ok := inline.(string); ok && strings.ContainsAny(text, "\n{") {
 				c.file(path.Join(dir, field), []byte(text))
 			}
@@ -96,14 +96,14 @@ func (c *collector) secret(fields map[string]any) {
 // generator takes the literals of a generator of Secrets, and the files that it reads.
 func (c *collector) generator(dir string, value any) {
 	fields, _ := value.(map[string]any)
-	for _, literal := range list(fields["literals"]) {
+	for _, literal := range lists(fields, "literals") {
 		text, _ := literal.(string)
 		if _, after, ok := strings.Cut(text, "="); ok {
 			text = after
 		}
 		c.texts = append(c.texts, text)
 	}
-	named := slices.Concat(list(fields["files"]), list(fields["envs"]), []any{fields["env"]})
+	named := slices.Concat(lists(fields, "files"), lists(fields, "envs"), every(fields, "env"))
 	for _, file := range named {
 		name, _ := file.(string)
 		if _, after, ok := strings.Cut(name, "="); ok {
@@ -123,11 +123,11 @@ func (c *collector) generator(dir string, value any) {
 // Secret, nothing is shown.
 func (c *collector) patch(value any) {
 	fields, _ := value.(map[string]any)
-	target, _ := fields["target"].(map[string]any)
-	if kind, _ := target["kind"].(string); !mayBeSecret(kind) {
+	if !slices.ContainsFunc(kinds(fields), mayBeSecret) {
 		return
 	}
-	for _, each := range slices.Concat(list(fields["paths"]), []any{value, fields["patch"], fields["jsonOp"], fields["patches"]}) {
+	written := slices.Concat(every(fields, "patch"), every(fields, "jsonOp"), every(fields, "patches"))
+	for _, each := range slices.Concat(lists(fields, "paths"), []any{value}, written) {
 		text, ok := each.(string)
 		if !ok {
 			continue
@@ -148,6 +148,21 @@ func (c *collector) patch(value any) {
 	}
 }
 
+// kinds are those that a patch is for; "" means all.
+func kinds(patch map[string]any) (kinds []string) {
+	for _, target := range every(patch, "target") {
+		fields, _ := target.(map[string]any)
+		for _, kind := range every(fields, "kind") {
+			text, _ := kind.(string)
+			kinds = append(kinds, text)
+		}
+	}
+	if len(kinds) == 0 {
+		return []string{""}
+	}
+	return kinds
+}
+
 // mayBeSecret tells whether a kind, or a pattern of kinds, can mean Secrets; none means all.
 func mayBeSecret(kind string) bool {
 	pattern, err := regexp.Compile("^(?:" + kind + ")$")
@@ -160,6 +175,24 @@ func (c *collector) operations(value any) {
 		fields, _ := operation.(map[string]any)
 		c.texts = scrub.Scalars(fields["value"], c.texts)
 	}
+}
+
+// every gives the values of a field, whose name the library takes in any case.
+func every(fields map[string]any, name string) (values []any) {
+	for key, value := range fields {
+		if strings.EqualFold(key, name) {
+			values = append(values, value)
+		}
+	}
+	return values
+}
+
+// lists gives the elements of a field that is a list.
+func lists(fields map[string]any, name string) (elements []any) {
+	for _, value := range every(fields, name) {
+		elements = append(elements, list(value)...)
+	}
+	return elements
 }
 
 func list(value any) []any {

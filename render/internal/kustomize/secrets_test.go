@@ -18,6 +18,9 @@ func TestErrorsShowNothingOfSecrets(t *testing.T) {
 	patches := func(patch string) string { return "resources: [a.yaml]\npatches: [" + patch + "]\n" }
 	for _, tc := range []struct{ name, given, want string }{
 		{"literal without a key", "secretGenerator: [{name: s, literals: [hunter2-canary]}]", "invalid literal source ***"},
+		{"literal without a key in another case", "SecretGenerator: [{name: s, Literals: [hunter2-canary]}]", "invalid literal source ***"},
+		{"literal of a generator's object in another case", "Generators: ['{apiVersion: builtin, kind: SecretGenerator, metadata: {name: x}, LITERALS: [hunter2-canary]}']", "invalid literal source ***"},
+		{"patch in another case", "resources: [a.yaml]\nPatches: [{Target: {Kind: Secret}, Patch: '[{op: replace, path: /stringData/password, value: hunter2-patch}]'}]\n", "value: ***"},
 		{"literal of a generator's object", "generators: ['{apiVersion: builtin, kind: SecretGenerator, metadata: {name: x}, literals: [hunter2-canary]}']", "invalid literal source ***"},
 		{"literal of a generator's file", "generators: [generator.yaml]", "invalid literal source ***"},
 		{"patch that is no YAML", patches("{target: {kind: Secret}, patch: 'stringData: {password: hunter2-patch'}"), "unable to parse SM or JSON patch"},

@@ -34,18 +34,21 @@ type source struct {
 	files map[string][]byte
 	// refused is the first refusal.
 	refused error
+	// copies is true when a file has values copied from one object to another, which may be
+	// annotations.
+	copies bool
 }
 
 var _ filesys.FileSystem = (*source)(nil)
 
 // open prepares the source for a build of the kustomization in dir, with what spec adds.
-// own tells that the build tracks origins though the kustomization does not ask for it.
-func open(ctx context.Context, root fs.FS, dir string, spec corev1alpha1.KustomizeRender, most int64) (s *source, own bool, err error) {
+// With track, own tells that the build tracks origins though the kustomization does not ask for it.
+func open(ctx context.Context, root fs.FS, dir string, spec corev1alpha1.KustomizeRender, most int64, track bool) (s *source, own bool, err error) {
 	name, content, err := find(root, dir)
 	if err != nil {
 		return nil, false, err
 	}
-	edited, own, err := edit(content, spec)
+	edited, own, err := edit(content, spec, track)
 	if err != nil {
 		return nil, false, fmt.Errorf("%s: %w", path.Join(dir, name), err)
 	}
@@ -76,6 +79,7 @@ func (s *source) ReadFile(p string) ([]byte, error) {
 	err := s.take(int64(len(content)))
 	if err == nil {
 		err = check(file, content)
+		s.copies = s.copies || mayCopy(content)
 	}
 	if err != nil {
 		if s.refused == nil {
