@@ -153,7 +153,7 @@ func (p *plan) job(limits Limits) engine.Job {
 func (p *plan) run(ctx context.Context, j engine.Job, run runner, reads *lookup.Recorder) (*engine.Output, error) {
 	output, err := run(ctx, j)
 	if failed := p.content.failure(); failed != nil {
-		return nil, failed
+		return nil, &unreadError{of: p, err: failed}
 	}
 	if err != nil {
 		return nil, p.runError(err, reads)
@@ -163,6 +163,17 @@ func (p *plan) run(ctx context.Context, j engine.Job, run runner, reads *lookup.
 	}
 	return output, nil
 }
+
+// unreadError says that the content of a plan could not be read for the time being. That says
+// nothing of the same content from elsewhere, which another one that waits for the render has.
+type unreadError struct {
+	of  *plan
+	err error
+}
+
+func (e *unreadError) Error() string { return e.err.Error() }
+
+func (e *unreadError) Unwrap() error { return e.err }
 
 // runError gives the error of a run that failed.
 func (p *plan) runError(err error, reads *lookup.Recorder) error {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -61,8 +62,11 @@ func (r *Renderer) again(ctx context.Context, p *plan) (_ *draft, err error, ok 
 		}
 	}
 	now, err := before.Again(ctx, p.lookup)
+	if refused(err) {
+		return nil, nil, false
+	}
 	if err != nil {
-		return nil, ctx.Err(), ctx.Err() != nil
+		return nil, err, true
 	}
 	inputs, err := now.Inputs(p.inputs)
 	if err != nil {
@@ -70,6 +74,11 @@ func (r *Renderer) again(ctx context.Context, p *plan) (_ *draft, err error, ok 
 	}
 	d, ok := r.drafts.Get(inputs)
 	return d, nil, ok
+}
+
+// refused tells the errors of questions that another may be answered, or that make sense elsewhere.
+func refused(err error) bool {
+	return apierrors.IsForbidden(err) || meta.IsNoMatchError(err)
 }
 
 // LookupOf gives the Lookup of a connection to a target cluster; nil when the connection

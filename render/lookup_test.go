@@ -255,6 +255,25 @@ data: {v: {{ with lookup "v1" "Namespace" "" "flag" }}{{ (lookup "v1" "Secret" "
 	g.Expect(r.Stats().Renders).To(BeNumerically("<=", 3))
 }
 
+// A target that cannot be asked whether something is as it was takes up no turn.
+func TestTheTargetIsAway(t *testing.T) {
+	g := NewWithT(t)
+	c := connect(secret("s", "hunter2"))
+	r := render.New(render.Options{})
+	in := lookupInput(t, `{{ $s := lookup "v1" "Secret" "team" "s" }}`+configMap("a"), c)
+	_, err := r.Render(t.Context(), in)
+	g.Expect(err).NotTo(HaveOccurred())
+	asked := 0
+	c.client.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		asked++
+		return true, nil, apierrors.NewServiceUnavailable("away")
+	})
+	_, err = r.Render(t.Context(), in)
+	g.Expect(err).To(MatchError(ContainSubstring("away")))
+	g.Expect(asked).To(Equal(1))
+	g.Expect(r.Stats().Renders).To(BeEquivalentTo(1))
+}
+
 // provider gives Helm's own engine the objects of a cluster.
 type provider struct{ *connected }
 

@@ -218,7 +218,8 @@ func (p *plan) read(ctx context.Context) error {
 // forget drops what was read for the turn.
 func (p *plan) forget() { p.sources = values.Sources{} }
 
-// errMoved says that what valuesFrom refers to has changed since it was looked at.
+// errMoved says that what valuesFrom refers to has changed since it was looked at, or that the
+// turn was one in which somebody else's content could not be read.
 var errMoved = errors.New("what spec.render.helm.valuesFrom refers to changes all the time")
 
 // absentError says which charts from elsewhere are needed.

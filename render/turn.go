@@ -41,6 +41,9 @@ func (r *Renderer) draft(ctx context.Context, p *plan) (*draft, error) {
 			return r.fly(ctx, p, claim)
 		}
 		f, _, err := r.flights.DoFor(ctx, p.raw, memo.Work[*flight]{Do: fly, Join: claim.Join}, p.tenant)
+		if unread := (*unreadError)(nil); errors.As(err, &unread) && unread.of != p {
+			return nil, errMoved
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -315,3 +316,49 @@ func (n *nested) Chart(ctx context.Context, namespace string, wanted render.Depe
 	NewWithT(n.t).Expect(err).NotTo(HaveOccurred())
 	return n.charts.Chart(ctx, namespace, wanted)
 }
+
+// TestContentThatCannotBeReadIsNobodyElses has two tenants wait for one render, of whom the first
+// cannot read the content, which the other one has, too.
+func TestContentThatCannotBeReadIsNobodyElses(t *testing.T) {
+	for name, files := range map[string]map[string]string{"manifests": {"a.yaml": configMap("a")}, "chart": template(configMap("a"))} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			r := render.New(render.Options{Workers: true, MaxConcurrent: 1})
+			ctx, leave := context.WithCancel(t.Context())
+			ended := busy(t, ctx, r, "busy", 1)
+			wants := func(namespace string) render.Input {
+				in := input(t, "targetNamespace: shared", files)
+				in.Release.Namespace = namespace
+				return in
+			}
+			evil := wants("evil")
+			evil.Artifact.Root = unreadable{evil.Artifact.Root}
+			first, second := asks(t, t.Context(), r, evil), asks(t, t.Context(), r, wants("good"))
+			leave()
+			<-ended[0]
+			g.Expect((<-first).err).To(MatchError(ContainSubstring("evil/private")))
+			had := <-second
+			g.Expect(had.err).NotTo(HaveOccurred())
+			g.Expect(had.result.Objects).To(HaveLen(1))
+		})
+	}
+}
+
+// unreadable is content of which no file can be read for the time being.
+type unreadable struct{ fs.FS }
+
+func (u unreadable) ReadFile(string) ([]byte, error) { return nil, errUnread{} }
+
+func (u unreadable) Stat(name string) (fs.FileInfo, error) { return fs.Stat(u.FS, name) }
+
+func (u unreadable) Open(name string) (fs.File, error) {
+	if strings.HasSuffix(name, ".yaml") {
+		return nil, errUnread{}
+	}
+	return u.FS.Open(name)
+}
+
+type errUnread struct{}
+
+func (errUnread) Error() string   { return "evil/private: unauthorized" }
+func (errUnread) Temporary() bool { return true }

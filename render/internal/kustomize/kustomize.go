@@ -44,18 +44,16 @@ func Render(ctx context.Context, root fs.FS, dir string, spec corev1alpha1.Kusto
 		return nil, err
 	}
 	resources, err := build(source, dir)
-	if err != nil {
-		return nil, err
-	}
 	origins := make([]string, len(resources))
 	for i, r := range resources {
 		origins[i] = originOf(r, dir)
 	}
-	if own && source.copies {
-		if resources, err = untracked(ctx, root, dir, spec, most); err != nil {
-			return nil, err
-		}
+	if own && source.copies && source.refused == nil {
+		resources, err = untracked(ctx, root, dir, spec, most)
 		own = false
+	}
+	if err != nil {
+		return nil, err
 	}
 	var documents []manifest.Document
 	for i, r := range resources {

@@ -209,6 +209,19 @@ func TestOriginsAreNotCopied(t *testing.T) {
 	}
 }
 
+// Nor is it there for patches.
+func TestOriginsAreNotPatched(t *testing.T) {
+	g := NewWithT(t)
+	documents, err := kustomize.Render(t.Context(), root(map[string]string{
+		"kustomization.yaml": "resources: [conf.yaml]\npatches:\n" +
+			"- {target: {annotationSelector: config.kubernetes.io/origin}, patch: '[{\"op\": \"remove\", \"path\": \"/kind\"}]'}\n" +
+			"- {target: {kind: Thing}, patch: '[{\"op\": \"copy\", \"from\": \"/metadata/annotations\", \"path\": \"/spec\"}]'}\n",
+		"conf.yaml": "apiVersion: a.test/v1\nkind: Thing\nmetadata: {name: conf, annotations: {a: b}}\n",
+	}), ".", corev1alpha1.KustomizeRender{}, most)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(documents[0].Object.Object["spec"]).To(And(HaveKeyWithValue("a", "b"), Not(HaveKey("config.kubernetes.io/origin"))))
+}
+
 // The library does not heed the case of fields.
 func TestFieldsInAnotherCase(t *testing.T) {
 	g := NewWithT(t)

@@ -166,11 +166,12 @@ func mayNamePlugin(content []byte) bool {
 	return !utf8.Valid(content)
 }
 
-// mayCopy tells whether a file may have the library copy values of objects: replacements and vars of
-// a kustomization, or the plugin for them. More than that is no harm.
+// mayCopy tells whether a file may have the library copy values of objects, or choose objects by
+// their annotations: replacements, vars and patches of a kustomization, or the plugins for them. More
+// than that is no harm.
 func mayCopy(content []byte) bool {
 	lower := bytes.ToLower(content)
-	for _, word := range []string{"replacement", "vars", `\`, "binary", "\x00"} {
+	for _, word := range []string{"replacement", "vars", "copy", "move", "annotationselector", `\`, "binary", "\x00"} {
 		if bytes.Contains(lower, []byte(word)) {
 			return true
 		}
