@@ -5,6 +5,8 @@ package health
 import (
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 
 	"github.com/google/cel-go/cel"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +33,8 @@ type rule struct {
 	verdicts []verdict // in the order in which they are tried
 	message  expression
 	broken   error
+	// doubt is why the rule may be wrong; see RuleSet.Doubting.
+	doubt string
 }
 
 // verdict is the expression that gives an object a status.
@@ -54,6 +58,23 @@ func Compile(rules []extv1alpha1.HealthRule, origin string, path *field.Path) (*
 		errs = append(errs, ruleErrs...)
 	}
 	return set, errs
+}
+
+// Has tells whether the set has a rule for objects of a kind.
+func (s *RuleSet) Has(kind schema.GroupKind) bool { return len(s.rules[kind]) > 0 }
+
+// Doubting gives a set whose rules say of objects that are neither well nor broken why they may
+// be wrong themselves. doubts are by the name of the rule. What is decided stays the same.
+func (s *RuleSet) Doubting(doubts map[string]string) *RuleSet {
+	doubting := &RuleSet{rules: make(map[schema.GroupKind][]rule, len(s.rules))}
+	for kind, rules := range s.rules {
+		rules = slices.Clone(rules)
+		for i := range rules {
+			rules[i].doubt = doubts[rules[i].name[strings.LastIndex(rules[i].name, "/")+1:]]
+		}
+		doubting.rules[kind] = rules
+	}
+	return doubting
 }
 
 func compileRule(source *extv1alpha1.HealthRule, origin string, path *field.Path) (rule, field.ErrorList) {
@@ -109,6 +130,9 @@ func (r *rule) matches(version string, obj *unstructured.Unstructured) bool {
 func (r *rule) assess(obj *unstructured.Unstructured) Result {
 	result := r.decide(obj)
 	result.Rule = r.name
+	if r.doubt != "" && (result.Status == corev1alpha1.HealthProgressing || result.Status == corev1alpha1.HealthUnknown) {
+		result.Message = strings.TrimPrefix(result.Message+"; the rule may be wrong: "+r.doubt, "; ")
+	}
 	return result
 }
 

@@ -254,6 +254,38 @@ func TestCompileErrors(t *testing.T) {
 	}
 }
 
+func TestDoubtsAreToldOfWhatIsNotSettled(t *testing.T) {
+	rule := widget(func(r *extv1alpha1.HealthRule) {
+		r.Degraded, r.Message = `object.status.phase == "Broken"`, `object.status.?text.orValue("")`
+	})
+	for _, test := range []struct {
+		name, object, message string
+	}{
+		{"on its way", `{status: {phase: New}}`, "the rule may be wrong: phse"},
+		{"on its way, with a message", `{status: {phase: New, text: starts}}`, "starts; the rule may be wrong: phse"},
+		{"not known", `{}`, `expression "degraded" of the rule failed: no such key: status; the rule may be wrong: phse`},
+		{"well", `{status: {phase: Done, text: done}}`, "done"},
+		{"broken", `{status: {phase: Broken, text: broken}}`, "broken"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			obj := objectFromYAML(t, `{apiVersion: example.com/v1, kind: Widget, `+strings.TrimPrefix(test.object, "{"))
+			set := compile(t, "HealthRuleSet/web", rule)
+			before := NewAssessor(set).Assess(obj)
+			got := NewAssessor(set.Doubting(map[string]string{"phase": "phse", "other": "x"})).Assess(obj)
+			g.Expect(got.Message).To(Equal(test.message))
+			g.Expect(got.Status).To(Equal(before.Status))
+			g.Expect(got.Rule).To(Equal("HealthRuleSet/web/phase"))
+			g.Expect(NewAssessor(set).Assess(obj)).To(Equal(before), "the set itself must not be changed")
+			g.Expect(NewAssessor(set.Doubting(nil)).Assess(obj)).To(Equal(before))
+		})
+	}
+	g := NewWithT(t)
+	set := compile(t, "HealthRuleSet/web", rule)
+	g.Expect(set.Has(schema.GroupKind{Group: "example.com", Kind: "Widget"})).To(BeTrue())
+	g.Expect(set.Has(schema.GroupKind{Kind: "Widget"})).To(BeFalse())
+}
+
 func TestRulesDoNotSeeSecretValues(t *testing.T) {
 	for _, test := range []struct{ name, message, want string }{
 		{"data", `"token " + object.data.token`, "token "},

@@ -73,12 +73,15 @@ func child(node *yamlv3.Node, key any) *yamlv3.Node {
 
 // read gives the manifests of files, the items of Lists in place of the Lists. A document
 // without content is none. Errors name file and line; what could be read is returned too.
-func read(files []File) ([]document, error) {
+func read(files []File) ([]document, error) { return readAs(yaml.YAMLToJSONStrict, files...) }
+
+// readAs is read with another reading of YAML.
+func readAs(toJSON func([]byte) ([]byte, error), files ...File) ([]document, error) {
 	var documents []document
 	var faults []error
 	for _, file := range files {
 		for _, part := range split(file.Data) {
-			found, err := parse(file.Name, part)
+			found, err := parse(file.Name, part, toJSON)
 			documents = append(documents, found...)
 			faults = append(faults, err)
 		}
@@ -110,8 +113,8 @@ func split(data []byte) []part {
 	return parts
 }
 
-func parse(file string, part part) ([]document, error) {
-	fields, err := yaml.YAMLToJSONStrict(part.text)
+func parse(file string, part part, toJSON func([]byte) ([]byte, error)) ([]document, error) {
+	fields, err := toJSON(part.text)
 	if err != nil {
 		return nil, unreadable(file, part, err)
 	}

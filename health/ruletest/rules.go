@@ -189,9 +189,13 @@ func plain(detail string) string {
 
 // excerpt is what stands around the place that a line of dots and a mark shows.
 func excerpt(shown, mark string) string {
+	return near(strings.TrimPrefix(shown, " | "), len([]rune(strings.TrimPrefix(mark, " | ")))-1)
+}
+
+// near is what stands around a place in a line.
+func near(line string, at int) string {
 	const before, after = 20, 40
-	text := []rune(strings.TrimPrefix(shown, " | "))
-	at := len([]rune(strings.TrimPrefix(mark, " | "))) - 1
+	text := []rune(line)
 	from, to := max(0, min(at, len(text))-before), min(len(text), at+after)
 	return strconv.Quote(string(text[from:to]))
 }
