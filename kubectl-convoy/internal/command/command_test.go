@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -126,15 +127,23 @@ func TestDiffUnreachableIsNoDifference(t *testing.T) {
 	g.Expect(errOut.String()).To(ContainSubstring("connection refused"))
 }
 
+// everyCommand gives commands, and those below them.
+func everyCommand(commands []*cobra.Command) []*cobra.Command {
+	var all []*cobra.Command
+	for _, cmd := range commands {
+		all = append(append(all, cmd), everyCommand(cmd.Commands())...)
+	}
+	return all
+}
+
 func TestHelpOfEveryCommand(t *testing.T) {
-	root := newRoot(genericiooptions.NewTestIOStreamsDiscard())
-	for _, cmd := range root.Commands() {
+	for _, cmd := range everyCommand(newRoot(genericiooptions.NewTestIOStreamsDiscard()).Commands()) {
 		t.Run(cmd.Name(), func(t *testing.T) {
 			g := NewWithT(t)
 			var out bytes.Buffer
 			cmd.SetOut(&out)
 			g.Expect(cmd.Help()).To(Succeed())
-			g.Expect(out.String()).To(ContainSubstring("kubectl convoy " + cmd.Name()))
+			g.Expect(out.String()).To(ContainSubstring(cmd.CommandPath()))
 		})
 	}
 }

@@ -20,18 +20,23 @@ import (
 
 // newHealthTest is `kubectl convoy health test`.
 func newHealthTest(env *environment) *cobra.Command {
-	var rules, objects []string
+	var rules, schemas, objects []string
 	var expect, format string
 	cmd := &cobra.Command{
-		Use:   "test -f RULES --object OBJECTS",
+		Use:   "test -f RULES [--schema SCHEMAS] [--object OBJECTS]",
 		Short: "Judge objects from files by rules from files",
 		Long: "Judge objects from files by the HealthRuleSets and GlobalHealthRuleSets in files, as convoy would in a\n" +
 			"cluster: HealthRuleSets go first, by name, then GlobalHealthRuleSets by name, then what is built in. No\n" +
 			"cluster is asked. A file may hold several documents and Lists, as kubectl get -o yaml gives them; - is\n" +
 			"the standard input; of a folder the files that end in .yaml, .yml and .json are read.\n\n" +
+			"With --schema, rules are held against what CustomResourceDefinitions, or OpenAPI documents as an API server\n" +
+			"publishes them, say of their kinds: a field that is not there, or a comparison of a number with a text, is\n" +
+			"told. Of several versions, a rule may read what any has. No objects are needed then.\n\n" +
 			"Exit status: 0 when the objects have the status that --expect names, 1 when one has not, 2 when it could\n" +
-			"not be told, as when a rule does not compile.",
+			"not be told, as when a rule does not compile or does not fit the schema.",
 		Example: "  kubectl convoy health test -f rules.yaml --object widget.yaml\n" +
+			"  kubectl convoy health test -f rules.yaml --schema crds/\n" +
+			"  kubectl get --raw /openapi/v3/apis/apps/v1 | kubectl convoy health test -f rules.yaml --schema -\n" +
 			"  kubectl convoy health test -f config/health-rules --object broken.yaml --expect degraded\n" +
 			"  kubectl get widgets -o yaml | kubectl convoy health test -f rules.yaml --object - -o json",
 		Args: asError(cobra.NoArgs),
@@ -39,9 +44,12 @@ func newHealthTest(env *environment) *cobra.Command {
 			if err := checkExpected(expect); err != nil {
 				return &exitCode{exitError, err}
 			}
-			health, err := env.judge(rules, objects)
+			health, err := env.judge(rules, schemas, objects)
 			if err != nil {
 				return &exitCode{exitError, err}
+			}
+			if health == nil {
+				return nil
 			}
 			if err := setKind(health); err != nil {
 				return err
@@ -54,9 +62,11 @@ func newHealthTest(env *environment) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringSliceVarP(&rules, "filename", "f", nil, "Files or folders with rule sets; without any, what is built in decides.")
+	cmd.Flags().StringSliceVar(&schemas, "schema", nil, "Files or folders with CustomResourceDefinitions or OpenAPI v3 documents to hold the rules against.")
 	cmd.Flags().StringSliceVar(&objects, "object", nil, "Files or folders with objects as a cluster gives them, with their status.")
 	cmd.Flags().StringVar(&expect, "expect", "", "Status that every object must have: "+strings.Join(statusNames(), ", ")+".")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
+	_ = cmd.MarkFlagFilename("schema", "yaml", "yml", "json")
 	_ = cmd.MarkFlagFilename("object", "yaml", "yml", "json")
 	_ = cmd.RegisterFlagCompletionFunc("expect", cobra.FixedCompletions(statusNames(), cobra.ShellCompDirectiveNoFileComp))
 	output.AddFlag(cmd, &format)
@@ -79,12 +89,11 @@ func checkExpected(status string) error {
 	return nil
 }
 
-func (e *environment) judge(rules, objects []string) (*corev1alpha1.ReleaseHealth, error) {
-	if len(objects) == 0 {
-		return nil, errors.New("--object: name the files with the objects to judge, or - for the standard input")
-	}
-	if slices.Contains(rules, "-") && slices.Contains(objects, "-") {
-		return nil, errors.New("the standard input can hold rules or objects, not both")
+// judge judges the objects in files, after the rules were held against schemas, if any are named.
+// Without objects, which only schemas allow, there is no judgement.
+func (e *environment) judge(rules, schemas, objects []string) (*corev1alpha1.ReleaseHealth, error) {
+	if err := checkNames(rules, schemas, objects); err != nil {
+		return nil, err
 	}
 	ruleFiles, err := readFiles(e.In, rules)
 	if err != nil {
@@ -98,6 +107,9 @@ func (e *environment) judge(rules, objects []string) (*corev1alpha1.ReleaseHealt
 	if err != nil {
 		return nil, err
 	}
+	if err := e.checkTypes(sets, schemas, len(objects) == 0); err != nil || len(objects) == 0 {
+		return nil, err
+	}
 	found, err := ruletest.ReadObjects(objectFiles...)
 	if err != nil {
 		return nil, err
@@ -106,6 +118,25 @@ func (e *environment) judge(rules, objects []string) (*corev1alpha1.ReleaseHealt
 		return nil, errors.New("--object: no object is there")
 	}
 	return ruletest.Judge(ruletest.Assessor(sets), found), nil
+}
+
+// checkNames tells what is missing among the names of files, or is there twice.
+func checkNames(rules, schemas, objects []string) error {
+	inputs := 0
+	for _, names := range [][]string{rules, schemas, objects} {
+		if slices.Contains(names, "-") {
+			inputs++
+		}
+	}
+	switch {
+	case len(objects) == 0 && len(schemas) == 0:
+		return errors.New("--object: name the files with the objects to judge, or - for the standard input")
+	case len(rules) == 0 && len(schemas) > 0:
+		return errors.New("--schema: name the files with the rules to check with --filename")
+	case inputs > 1:
+		return errors.New("the standard input can hold rules, schemas or objects, one of them")
+	}
+	return nil
 }
 
 // readFiles reads files, the manifests in folders, and for "-" in.

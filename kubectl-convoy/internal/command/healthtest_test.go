@@ -40,6 +40,15 @@ spec:
       target: {group: example.com, kind: Widget}
       healthy: self.status.phase == "Done"
 `
+	widgetDefinition = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  names: {kind: Widget}
+  versions:
+    - {name: v1, served: true, schema: {openAPIV3Schema: {type: object, properties: {status: {type: object, properties: {phase: {type: string}}}}}}}
+`
 	widgetDone    = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a, namespace: shop}\nstatus: {phase: Done}\n"
 	widgetFailed  = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: b, namespace: shop}\nstatus: {phase: Failed}\n"
 	pausedRollout = `{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "c", "namespace": "shop"}, "spec": {"suspend": true}}]}`
@@ -64,6 +73,8 @@ func TestHealthTest(t *testing.T) {
 	files := map[string]string{
 		"rules.yaml": phaseRules, "bad.yaml": badRules, "done.yaml": widgetDone, "both.yaml": widgetDone + "---\n" + widgetFailed, "list.json": pausedRollout,
 		"folder/rules.yaml": phaseRules, "folder/README.md": "no manifest", "empty/README.md": "no manifest", "nothing.yaml": "# nothing\n", "kind.yaml": widgetDone,
+		"crd.yaml": widgetDefinition, "misspelt.yaml": strings.Replace(phaseRules, `phase == "Done"`, `phse == "Done"`, 1),
+		"gadget.yaml": strings.NewReplacer("Widget", "Gadget", "name: web", "name: gadgets").Replace(phaseRules),
 	}
 	for _, test := range []struct {
 		name      string
@@ -89,7 +100,20 @@ func TestHealthTest(t *testing.T) {
 		{"no object there", "", "-f rules.yaml --object nothing.yaml", 2, `^$`, "error: --object: no object is there\n"},
 		{"no such file", "", "-f rules.yaml --object gone.yaml", 2, `^$`, "error: --object: stat gone.yaml: no such file or directory\n"},
 		{"a folder without manifests", "", "-f empty --object done.yaml", 2, `^$`, "error: --filename: folder empty has no file that ends in .yaml, .yml or .json\n"},
-		{"one input for two", "", "-f - --object -", 2, `^$`, "error: the standard input can hold rules or objects, not both\n"},
+		{"one input for two", "", "-f - --object -", 2, `^$`, "error: the standard input can hold rules, schemas or objects, one of them\n"},
+		{"rules that fit a schema", "", "-f rules.yaml --schema crd.yaml", 0, `^1 rule checked against the schemas of Widget.example.com \(v1\)\n$`, ""},
+		{"a schema at the standard input", widgetDefinition, "-f rules.yaml --schema -", 0, `^1 rule checked`, ""},
+		{"rules that do not", "", "-f misspelt.yaml --schema crd.yaml", 2, `^$`,
+			"error: misspelt.yaml:9: HealthRuleSet/web: rule \"phase\": expression healthy: at 1:36: Widget.status has no field \"phse\" in example.com/v1, did you mean \"phase\"?, near \"us) && object.status.phse == \\\"Done\\\"\"\n"},
+		{"rules that do not, before objects", "", "-f misspelt.yaml --schema crd.yaml --object done.yaml", 2, `^$`,
+			"error: misspelt.yaml:9: HealthRuleSet/web: rule \"phase\": expression healthy: at 1:36: Widget.status has no field \"phse\" in example.com/v1, did you mean \"phase\"?, near \"us) && object.status.phse == \\\"Done\\\"\"\n"},
+		{"a schema and objects", "", "-f rules.yaml --schema crd.yaml --object done.yaml", 0, `(?s)^OBJECT .*shop/a +healthy`, ""},
+		{"a kind without a schema", "", "-f rules.yaml,gadget.yaml --schema crd.yaml", 0, `^1 rule checked`, "No schema, and no check, of Gadget.example.com.\n"},
+		{"no schema of any kind", "", "-f gadget.yaml --schema crd.yaml", 2, `^$`, "error: --schema: no rule is for a kind of which a schema is there; the kinds of the rules are Gadget.example.com\n"},
+		{"no schema there", "", "-f rules.yaml --schema done.yaml", 2, `^$`, "error: --schema: neither a CustomResourceDefinition nor an OpenAPI document is there\n"},
+		{"no such schema", "", "-f rules.yaml --schema gone.yaml", 2, `^$`, "error: --schema: stat gone.yaml: no such file or directory\n"},
+		{"no rules for a schema", "", "--schema crd.yaml", 2, `^$`, "error: --schema: name the files with the rules to check with --filename\n"},
+		{"one input for rules and schemas", "", "-f - --schema -", 2, `^$`, "error: the standard input can hold rules, schemas or objects, one of them\n"},
 		{"an argument", "", "rules.yaml", 2, `^$`, "error: unknown command \"rules.yaml\" for \"kubectl convoy health test\"\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -4,7 +4,6 @@ package command
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +13,8 @@ import (
 
 // newHistory is `kubectl convoy history`.
 func newHistory(env *environment) *cobra.Command {
-	var id, format string
+	var id string
+	var flags output.TableFlags
 	cmd := &cobra.Command{
 		Use:   "history RELEASE",
 		Short: "Show what a Release applied before",
@@ -35,20 +35,23 @@ func newHistory(env *environment) *cobra.Command {
 			if err := setKind(history); err != nil {
 				return err
 			}
-			return output.Print(env.Out, format, history, func(w io.Writer) error {
+			if flags.ForPeople() {
 				switch {
 				case id != "" && len(history.Objects) == 0:
 					fmt.Fprintf(env.ErrOut, "History id %s has no objects.\n", id)
-				case id == "" && len(history.Entries) == 0:
+					return nil
+				case id != "":
+					return output.Documents(env.Out, history.Objects)
+				case len(history.Entries) == 0:
 					fmt.Fprintf(env.ErrOut, "Release %s/%s has no history yet.\n", namespace, args[0])
-				default:
-					return output.History(w, history)
+					return nil
 				}
-				return nil
-			})
+			}
+			return flags.Print(env.Out, history, func() *output.Table { return output.History(history) })
 		},
 	}
 	cmd.Flags().StringVar(&id, "id", "", "Id of one entry, whose objects are shown.")
-	output.AddFlag(cmd, &format)
+	_ = cmd.RegisterFlagCompletionFunc("id", env.completeHistory)
+	flags.Add(cmd)
 	return cmd
 }

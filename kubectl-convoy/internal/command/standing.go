@@ -11,7 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
-	"kumodo.io/convoy/kubectl-convoy/internal/output"
+	"kumodo.io/convoy/kubectl-convoy/internal/naming"
+	"kumodo.io/convoy/kubectl-convoy/internal/wayout"
 )
 
 // standing is where a requested sync stands.
@@ -62,7 +63,7 @@ func standingOf(requested, now *corev1alpha1.Release) standing {
 	case condition.Status == metav1.ConditionTrue && s.handled:
 		s.done, s.text = true, withReason(condition)
 	case condition.Reason == corev1alpha1.ReasonWaitingForGate:
-		s.text, s.approve = gates(now), output.ApproveCommand(now)
+		s.text, s.approve = gates(now), wayout.Approve(now)
 	case condition.Reason == corev1alpha1.ReasonWaitingForSync && !s.handled:
 		// Requested it is.
 	case waits[condition.Reason]:
@@ -92,7 +93,7 @@ func speaking(release *corev1alpha1.Release, handled bool) *metav1.Condition {
 // gates names the gates that have to be approved, and for what, "" when they are approved
 // and the sync is about to begin.
 func gates(release *corev1alpha1.Release) string {
-	missing := output.MissingApprovals(release)
+	missing := wayout.MissingApprovals(release)
 	if len(missing) == 0 {
 		return ""
 	}
@@ -102,7 +103,7 @@ func gates(release *corev1alpha1.Release) string {
 	}
 	text := strings.Join(names, ", ")
 	if revision := missing[0].Revision; revision != "" {
-		text += " for " + output.ShortRevision(revision)
+		text += " for " + naming.Short(revision)
 	}
 	return text
 }

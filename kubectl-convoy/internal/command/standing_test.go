@@ -53,7 +53,7 @@ func TestSyncDone(t *testing.T) {
 // time is over.
 func TestSyncStands(t *testing.T) {
 	const (
-		approve   = "kubectl -n shop patch release web --subresource=lifecycle --type=merge -p "
+		approve   = "kubectl convoy -n shop approve web"
 		isNotSync = "Release shop/web is not synced after 3s: "
 		silence   = isNotSync + "convoy-controller-manager has said nothing about the request yet, does it run?"
 	)
@@ -81,20 +81,20 @@ func TestSyncStands(t *testing.T) {
 		{
 			name:     "a gate",
 			now:      newRelease(waitsAtGate, gated(corev1alpha1.GateStatus{Name: "go", Revision: "main@sha1:0123456789abcdef0123456789abcdef01234567", Render: "sha256:12"})),
-			progress: "waiting for the approval of gate go for main@sha1:0123456789ab; approve with: " + approve + `'{"status":{"lifecycle":{"gates":[{"name":"go","render":"sha256:12","approved":true}]}}}'`,
+			progress: "waiting for the approval of gate go for main@sha1:0123456789ab; approve with: " + approve + " --render sha256:12",
 			late:     "Release shop/web still waits for the approval of gate go for main@sha1:0123456789ab after 3s; once it is given, the sync follows",
 		},
 		{
 			name: "a gate, what is applied is well",
 			now: newRelease(isReady, says(corev1alpha1.ConditionApplied, metav1.ConditionTrue, "WaitingForGate", "revision 2 waits"),
 				gated(corev1alpha1.GateStatus{Name: "go"})),
-			progress: "waiting for the approval of gate go; approve with: " + approve + `'{"status":{"lifecycle":{"gates":[{"name":"go","approved":true}]}}}'`,
+			progress: "waiting for the approval of gate go; approve with: " + approve,
 			late:     "Release shop/web still waits for the approval of gate go after 3s; once it is given, the sync follows",
 		},
 		{
 			name:     "two of three gates",
 			now:      newRelease(waitsAtGate, gated(corev1alpha1.GateStatus{Name: "go"}, corev1alpha1.GateStatus{Name: "qa", Approved: true}, corev1alpha1.GateStatus{Name: "law"})),
-			progress: "waiting for the approval of gate go, gate law; approve with: " + approve + `'{"status":{"lifecycle":{"gates":[{"name":"go","approved":true},{"name":"law","approved":true}]}}}'`,
+			progress: "waiting for the approval of gate go, gate law; approve with: " + approve,
 			late:     "Release shop/web still waits for the approval of gate go, gate law after 3s; once it is given, the sync follows",
 		},
 		{name: "a gate that was approved just now", now: newRelease(waitsAtGate, gated(corev1alpha1.GateStatus{Name: "go", Approved: true})), late: silence},

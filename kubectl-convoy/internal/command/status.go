@@ -5,11 +5,12 @@ package command
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/client/clientset/versioned"
@@ -18,14 +19,15 @@ import (
 
 // newStatus is `kubectl convoy status`.
 func newStatus(env *environment) *cobra.Command {
-	var format string
-	var allNamespaces bool
+	var flags output.TableFlags
+	var selector string
+	var allNamespaces, watching bool
 	cmd := &cobra.Command{
 		Use:   "status [RELEASE]",
 		Short: "Show the state of one Release, or of all",
 		Long: "Show the state of one Release: its conditions, what it waits for, and its objects that are not\n" +
 			"healthy. Without a name, show one line for each Release of the namespace.",
-		Example:           "  kubectl convoy status\n  kubectl convoy status -A\n  kubectl convoy status web",
+		Example:           "  kubectl convoy status\n  kubectl convoy status -A -l team=shop -o wide\n  kubectl convoy status web",
 		ValidArgsFunction: env.completeRelease,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -33,6 +35,10 @@ func newStatus(env *environment) *cobra.Command {
 				return oneRelease(cmd, args)
 			case len(args) == 1 && allNamespaces:
 				return fmt.Errorf("a Release is in one namespace: give its name with --namespace, or --all-namespaces without a name")
+			case len(args) == 1 && selector != "":
+				return fmt.Errorf("give the name of a Release, or --selector without a name")
+			case len(args) == 1 && watching:
+				return fmt.Errorf("--watch shows a line for each change, of all Releases: leave the name out, or watch one with 'kubectl get release NAME --watch'")
 			}
 			return nil
 		},
@@ -42,41 +48,76 @@ func newStatus(env *environment) *cobra.Command {
 				return err
 			}
 			if len(args) == 1 {
-				return env.statusOf(cmd.Context(), client, namespace, args[0], format)
+				return env.statusOf(cmd.Context(), client, namespace, args[0], &flags)
 			}
 			if allNamespaces {
 				namespace = metav1.NamespaceAll
 			}
-			return env.statusOfAll(cmd.Context(), client, namespace, format)
+			return env.statusOfAll(cmd.Context(), client, namespace, metav1.ListOptions{LabelSelector: selector}, watching, &flags)
 		},
 	}
-	output.AddFlag(cmd, &format)
+	flags.Add(cmd)
 	cmd.Flags().BoolVarP(&allNamespaces, "all-namespaces", "A", false, "Show the Releases of all namespaces.")
+	cmd.Flags().BoolVarP(&watching, "watch", "w", false, "Go on with a line for each change, until interrupted.")
+	cmd.Flags().StringVarP(&selector, "selector", "l", "", "Show those with these labels: key=value, key!=value, key in (a,b), …")
 	return cmd
 }
 
-func (e *environment) statusOfAll(ctx context.Context, client versioned.Interface, namespace, format string) error {
-	releases, err := client.CoreV1alpha1().Releases(namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	if err := setKind(releases); err != nil {
-		return err
-	}
-	return output.Print(e.Out, format, releases, func(w io.Writer) error {
-		switch {
-		case len(releases.Items) > 0:
-			return output.Releases(w, releases, namespace == metav1.NamespaceAll)
-		case namespace == metav1.NamespaceAll:
-			fmt.Fprintln(e.ErrOut, "No Releases found.")
-		default:
-			fmt.Fprintf(e.ErrOut, "No Releases found in namespace %s.\n", namespace)
+func (e *environment) statusOfAll(ctx context.Context, client versioned.Interface, namespace string, options metav1.ListOptions, watching bool, flags *output.TableFlags) error {
+	releases := &corev1alpha1.ReleaseList{Items: []corev1alpha1.Release{}}
+	err := inPages(options, func(options metav1.ListOptions) (string, error) {
+		list, err := client.CoreV1alpha1().Releases(namespace).List(ctx, options)
+		if err != nil {
+			return "", err
 		}
-		return nil
+		releases.ListMeta.ResourceVersion = list.ResourceVersion
+		releases.Items = append(releases.Items, list.Items...)
+		return list.Continue, nil
 	})
+	if err != nil {
+		return fmt.Errorf("listing Releases: %w", err)
+	}
+	if err := setKinds(releases); err != nil {
+		return err
+	}
+	table := output.Releases(releases, namespace == metav1.NamespaceAll, flags.Wide())
+	if flags.ForPeople() && len(releases.Items) == 0 && !watching {
+		e.noneFound(releaseKind, namespace)
+		return nil
+	}
+	if err := flags.Print(e.Out, releases, func() *output.Table { return table }); err != nil || !watching {
+		return err
+	}
+	options.ResourceVersion = releases.ResourceVersion
+	return e.watchStatus(ctx, client, namespace, options, table, flags)
 }
 
-func (e *environment) statusOf(ctx context.Context, client versioned.Interface, namespace, name, format string) error {
+// watchStatus shows what becomes of Releases after those of a table, until ctx ends.
+func (e *environment) watchStatus(ctx context.Context, client versioned.Interface, namespace string, options metav1.ListOptions, shown *output.Table, flags *output.TableFlags) error {
+	ask := func(ctx context.Context, also metav1.ListOptions) (watch.Interface, error) {
+		also.LabelSelector = options.LabelSelector
+		return client.CoreV1alpha1().Releases(namespace).Watch(ctx, also)
+	}
+	err := watchFrom(ctx, options.ResourceVersion, ask, func(object runtime.Object) error {
+		release, ok := object.(*corev1alpha1.Release)
+		if !ok {
+			return nil
+		}
+		changes := &corev1alpha1.ReleaseList{Items: []corev1alpha1.Release{*release}}
+		if err := setKinds(changes); err != nil {
+			return err
+		}
+		return flags.PrintMore(e.Out, shown, changes, func() *output.Table {
+			return output.Releases(changes, namespace == metav1.NamespaceAll, flags.Wide())
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("watching Releases: %w", err)
+	}
+	return nil
+}
+
+func (e *environment) statusOf(ctx context.Context, client versioned.Interface, namespace, name string, flags *output.TableFlags) error {
 	release, err := client.CoreV1alpha1().Releases(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("status of Release %s/%s: %w", namespace, name, err)
@@ -84,13 +125,12 @@ func (e *environment) statusOf(ctx context.Context, client versioned.Interface, 
 	if err := setKind(release); err != nil {
 		return err
 	}
-	// An inventory may have several pages, each an object.
-	pages, err := client.CoreV1alpha1().ReleaseInventories(namespace).List(ctx, metav1.ListOptions{FieldSelector: "spec.releaseRef.name=" + name})
-	if apierrors.IsForbidden(err) {
-		pages, err = &corev1alpha1.ReleaseInventoryList{}, nil
+	if !flags.ForPeople() {
+		return output.PrintObject(e.Out, flags.Format, release, nil)
 	}
-	if err != nil {
-		return fmt.Errorf("inventory of Release %s/%s: %w", namespace, name, err)
+	pages, err := inventory(ctx, client, namespace, name)
+	if err != nil && !apierrors.IsForbidden(err) {
+		return err
 	}
-	return output.Print(e.Out, format, release, func(w io.Writer) error { return output.Release(w, release, pages.Items) })
+	return output.Release(e.Out, release, pages)
 }

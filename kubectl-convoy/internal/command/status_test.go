@@ -3,6 +3,9 @@
 package command
 
 import (
+	"context"
+	"encoding/json"
+	"net/http"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -51,11 +54,10 @@ func TestNothingToShow(t *testing.T) {
 	one := history.DeepCopy()
 	one.Entries = []corev1alpha1.HistoryEntry{{ID: 3}}
 	answers := map[string]runtime.Object{
-		"GET " + releasesPath + "?limit=500":                none,
-		"GET " + releasesPath:                               none,
-		"GET /apis/core.convoy.kumodo.io/v1alpha1/releases": none,
-		"GET " + releasesPath + "/web/history":              history,
-		"GET " + releasesPath + "/web/history?id=3":         one,
+		"GET " + releasesPath + "?limit=500":                          none,
+		"GET /apis/core.convoy.kumodo.io/v1alpha1/releases?limit=500": none,
+		"GET " + releasesPath + "/web/history":                        history,
+		"GET " + releasesPath + "/web/history?id=3":                   one,
 	}
 	for _, c := range []struct {
 		name string
@@ -78,7 +80,7 @@ func TestNothingToShow(t *testing.T) {
 }
 
 func TestStatusRefusesArgumentsThatContradict(t *testing.T) {
-	for _, args := range [][]string{{"status", "web", "-A"}, {"status", "web", "shop"}} {
+	for _, args := range [][]string{{"status", "web", "-A"}, {"status", "web", "shop"}, {"status", "web", "-w"}, {"status", "web", "-l", "a=b"}} {
 		code, out, errOut := run(t, nil, args...)
 		g := NewWithT(t)
 		g.Expect(code).To(Equal(1))
@@ -86,4 +88,48 @@ func TestStatusRefusesArgumentsThatContradict(t *testing.T) {
 		g.Expect(errOut).To(ContainSubstring("Release"))
 		g.Expect(errOut).NotTo(ContainSubstring("not found"), "no server is asked")
 	}
+}
+
+func TestStatusGoesOnWithChanges(t *testing.T) {
+	g := NewWithT(t)
+	ctx, interrupt := context.WithCancel(context.Background())
+	defer interrupt()
+	listed := releaseList("", newRelease())
+	listed.ResourceVersion = "7"
+	code, out, errOut := runAgainst(t, ctx, func(w http.ResponseWriter, req *http.Request) {
+		if !req.URL.Query().Has("watch") {
+			send(w, listed)
+			return
+		}
+		g.Expect(req.URL.Query()).To(And(HaveKeyWithValue("resourceVersion", []string{"7"}), HaveKeyWithValue("labelSelector", []string{"a=b"})))
+		changed := newRelease(ready(metav1.ConditionTrue, "Ready", "all well"))
+		changed.ResourceVersion = "8"
+		w.Header().Set("Content-Type", "application/json")
+		g.Expect(json.NewEncoder(w).Encode(metav1.WatchEvent{Type: "MODIFIED", Object: runtime.RawExtension{Object: changed}})).To(Succeed())
+		gone, _ := json.Marshal(&metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Reason: metav1.StatusReasonExpired, Code: http.StatusGone, Message: "too old"})
+		g.Expect(json.NewEncoder(w).Encode(metav1.WatchEvent{Type: "ERROR", Object: runtime.RawExtension{Raw: gone}})).To(Succeed())
+		w.(http.Flusher).Flush()
+		<-req.Context().Done()
+	}, "status", "-w", "-l", "a=b", "--no-headers")
+	g.Expect(words(out)).To(Equal([]string{"web <none> Unknown Unknown Unknown", "web <none> True Unknown Unknown all well"}))
+	g.Expect(errOut).To(Equal("error: watching Releases: too old\n"))
+	g.Expect(code).To(Equal(1))
+}
+
+func TestStatusEndsWhenInterrupted(t *testing.T) {
+	g := NewWithT(t)
+	ctx, interrupt := context.WithCancel(context.Background())
+	listed := releaseList("", newRelease())
+	listed.ResourceVersion = "7"
+	code, out, errOut := runAgainst(t, ctx, func(w http.ResponseWriter, req *http.Request) {
+		if !req.URL.Query().Has("watch") {
+			send(w, listed)
+			return
+		}
+		interrupt()
+		<-req.Context().Done()
+	}, "status", "-w", "-o", "name")
+	g.Expect(code).To(Equal(0))
+	g.Expect(out).To(Equal("release.core.convoy.kumodo.io/web\n"))
+	g.Expect(errOut).To(BeEmpty())
 }

@@ -94,5 +94,5 @@ func TestSyncDoesNotWaitForASuspendedRelease(t *testing.T) {
 	warning, failure, _ := strings.Cut(errOut, "\n")
 	g.Expect(warning).To(Equal("Warning: " + suspendedWarning))
 	g.Expect(failure).To(Equal("error: Release shop/web is suspended, its sync is not waited for; once it is resumed, the sync follows: " +
-		`kubectl -n shop patch release web --type=merge -p '{"spec":{"suspend":false}}'` + "\n"))
+		"kubectl convoy -n shop resume web\n"))
 }

@@ -27,7 +27,8 @@ func newVersion(env *environment) *cobra.Command {
 		Short: "Show the versions of the plugin, of the host cluster and of convoy in it",
 		Long: "Show the versions of the plugin, of the host cluster and of the convoy-apiserver that serves\n" +
 			"convoy's API there.",
-		Args: cobra.NoArgs,
+		Example: "  kubectl convoy version\n  kubectl convoy version --client",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			fmt.Fprintf(env.Out, "Client: %s\n", Version)
 			if clientOnly {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
@@ -23,13 +25,56 @@ import (
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/client/clientset/versioned"
-	"kumodo.io/convoy/kubectl-convoy/internal/output"
+	"kumodo.io/convoy/kubectl-convoy/internal/wayout"
 )
+
+// waitForSyncs waits for each of the requested syncs, at once. Its error has those of all
+// that did not end well.
+func (e *environment) waitForSyncs(ctx context.Context, client versioned.Interface, requested []*corev1alpha1.Release, timeout time.Duration) error {
+	if len(requested) == 1 {
+		return waitForSync(ctx, client, requested[0], timeout, e.ErrOut)
+	}
+	out := &sharedWriter{w: e.ErrOut}
+	failures := make([]error, len(requested))
+	var waiting sync.WaitGroup
+	for i, release := range requested {
+		waiting.Go(func() {
+			failures[i] = waitForSync(ctx, client, release, timeout, &prefixWriter{out, fullName(release) + ": "})
+		})
+	}
+	waiting.Wait()
+	return errors.Join(failures...)
+}
+
+// sharedWriter lets several write at once, each a line at a time.
+type sharedWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (s *sharedWriter) Write(line []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.w.Write(line)
+}
+
+// prefixWriter writes a prefix before each line that it is given.
+type prefixWriter struct {
+	w      io.Writer
+	prefix string
+}
+
+func (p *prefixWriter) Write(line []byte) (int, error) {
+	if _, err := p.w.Write(append([]byte(p.prefix), line...)); err != nil {
+		return 0, err
+	}
+	return len(line), nil
+}
 
 // waitForSync returns when the requested sync is done and the Release is Ready, and tells
 // meanwhile where it stands. Errors: no sync comes to the Release however long one waits,
 // the Release may not be watched, the timeout is over, or ctx has ended.
-func (e *environment) waitForSync(ctx context.Context, client versioned.Interface, requested *corev1alpha1.Release, timeout time.Duration) error {
+func waitForSync(ctx context.Context, client versioned.Interface, requested *corev1alpha1.Release, timeout time.Duration, out io.Writer) error {
 	if err := hopeless(requested); err != nil {
 		return err
 	}
@@ -37,7 +82,7 @@ func (e *environment) waitForSync(ctx context.Context, client versioned.Interfac
 	defer cancel()
 	watching, giveUp := context.WithCancelCause(limited)
 	defer giveUp(nil)
-	f := &follower{requested: requested, out: e.ErrOut, giveUp: giveUp}
+	f := &follower{requested: requested, out: out, giveUp: giveUp}
 	// What the library would log of failures, the follower tells.
 	_, err := watchtools.UntilWithSync(klog.NewContext(watching, logr.Discard()), f.listWatch(client), &corev1alpha1.Release{}, nil, f.see)
 	if err == nil || !wait.Interrupted(err) {
@@ -60,7 +105,7 @@ func hopeless(release *corev1alpha1.Release) error {
 		return fmt.Errorf("Release %s is being deleted, and is not synced any more", fullName(release))
 	case release.Spec.Suspend:
 		return fmt.Errorf("Release %s is suspended, its sync is not waited for; once it is resumed, the sync follows: %s",
-			fullName(release), output.ResumeCommand(release))
+			fullName(release), wayout.Resume(release, releaseKind.name))
 	}
 	return nil
 }
@@ -73,6 +118,8 @@ type follower struct {
 	mu   sync.Mutex
 	out  io.Writer
 	told string
+	// toldHooks are the ends of hooks that were told.
+	toldHooks map[string]bool
 	// last is what was seen last, and lost why nothing newer can be seen, nil when it can.
 	last standing
 	lost error
@@ -131,8 +178,47 @@ func (f *follower) see(event watch.Event) (done bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.last = standingOf(f.requested, release)
+	f.tellHooks(release)
 	f.tell(f.last.progress())
 	return f.last.done, nil
+}
+
+// tellHooks tells of hooks that have ended since the request; that they run is told by what
+// the sync waits for. The follower is locked.
+func (f *follower) tellHooks(release *corev1alpha1.Release) {
+	if f.toldHooks == nil {
+		f.toldHooks = map[string]bool{}
+		for _, hook := range hooksOf(f.requested) {
+			f.toldHooks[endOf(hook)] = true
+		}
+	}
+	for _, hook := range hooksOf(release) {
+		if hook.Phase == corev1alpha1.HookRunning || f.toldHooks[endOf(hook)] {
+			continue
+		}
+		f.toldHooks[endOf(hook)] = true
+		text := fmt.Sprintf("%s hook %s %s", hook.On, hook.Name, hook.Phase)
+		if hook.StartedAt != nil && hook.FinishedAt != nil {
+			text += " after " + duration.HumanDuration(hook.FinishedAt.Sub(hook.StartedAt.Time))
+		}
+		fmt.Fprintln(f.out, text)
+	}
+}
+
+func hooksOf(release *corev1alpha1.Release) []corev1alpha1.HookStatus {
+	if release.Status.Lifecycle == nil {
+		return nil
+	}
+	return release.Status.Lifecycle.Hooks
+}
+
+// endOf tells the ends of runs of hooks apart. A run that is forced has the same name.
+func endOf(hook corev1alpha1.HookStatus) string {
+	uid := ""
+	if hook.Object != nil {
+		uid = string(hook.Object.UID)
+	}
+	return strings.Join([]string{hook.Name, string(hook.On), string(hook.Phase), uid}, " ")
 }
 
 // tell writes what is not "" and was not told last. The follower is locked.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -136,4 +138,51 @@ func TestLateWithoutSightSaysNothingOld(t *testing.T) {
 	f.asked(context.Background(), nil)
 	g.Expect(f.late(time.Second)).To(MatchError(ContainSubstring("waiting for Release db")))
 	g.Expect(told.String()).To(Equal("waiting for Release db\nwatching Release shop/web is tried again: no route to host\n"))
+}
+
+func TestSyncTellsTheEndOfEachHookOnce(t *testing.T) {
+	g := NewWithT(t)
+	hook := func(name string, phase corev1alpha1.HookPhase, uid types.UID) corev1alpha1.HookStatus {
+		start := metav1.NewTime(time.Unix(1000, 0))
+		end := metav1.NewTime(time.Unix(1012, 0))
+		return corev1alpha1.HookStatus{Name: name, On: corev1alpha1.HookPreSync, Phase: phase, StartedAt: &start, FinishedAt: &end, Object: &corev1alpha1.ObjectUID{UID: uid}}
+	}
+	with := func(hooks ...corev1alpha1.HookStatus) *corev1alpha1.Release {
+		return newRelease(func(r *corev1alpha1.Release) { r.Status.Lifecycle = &corev1alpha1.LifecycleStatus{Hooks: hooks} })
+	}
+	var told bytes.Buffer
+	f := &follower{requested: with(hook("before", corev1alpha1.HookFailed, "1"), hook("again", corev1alpha1.HookSucceeded, "1")), out: &told}
+	for _, now := range []*corev1alpha1.Release{
+		newRelease(),
+		with(hook("before", corev1alpha1.HookFailed, "1"), hook("again", corev1alpha1.HookRunning, "2"), hook("new", corev1alpha1.HookRunning, "3")),
+		with(hook("again", corev1alpha1.HookSucceeded, "2"), hook("new", corev1alpha1.HookFailed, "3")),
+		with(hook("again", corev1alpha1.HookSucceeded, "2"), hook("new", corev1alpha1.HookFailed, "3")),
+	} {
+		_, err := f.see(watch.Event{Type: watch.Modified, Object: now})
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	g.Expect(told.String()).To(Equal("preSync hook again succeeded after 12s\npreSync hook new failed after 12s\n"))
+}
+
+func TestSyncsOfManyAreToldApart(t *testing.T) {
+	g := NewWithT(t)
+	release := func(name string, change func(*corev1alpha1.Release)) *corev1alpha1.Release {
+		return newRelease(named(name), handledAt(requestedAt), change)
+	}
+	states := map[string]*corev1alpha1.Release{
+		"a": release("a", ready(metav1.ConditionTrue, "Ready", "all well")),
+		"b": release("b", suspended),
+	}
+	code, out, errOut := runAgainst(t, context.Background(), func(w http.ResponseWriter, req *http.Request) {
+		if req.Method == http.MethodPost {
+			name, _, _ := strings.Cut(strings.TrimPrefix(req.URL.Path, releasesPath+"/"), "/")
+			send(w, newRelease(named(name)))
+			return
+		}
+		name := strings.TrimPrefix(req.URL.Query().Get("fieldSelector"), "metadata.name=")
+		stream(w, req, states[name])
+	}, "sync", "a", "b", "--wait")
+	g.Expect(code).To(Equal(1))
+	g.Expect(out).To(Equal("release.core.convoy.kumodo.io/a sync requested\nrelease.core.convoy.kumodo.io/b sync requested\n"))
+	g.Expect(errOut).To(And(HavePrefix("shop/a: Ready: all well\n"), ContainSubstring("error: Release shop/b is suspended, its sync is not waited for")))
 }

@@ -9,10 +9,11 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/kubectl-convoy/internal/naming"
 )
 
 // actions in the order in which they are counted for people.
@@ -37,7 +38,7 @@ func Preview(w io.Writer, preview *corev1alpha1.ReleasePreview, only []string) e
 		object := &preview.Objects[i]
 		if object.Hook != "" && object.Action == corev1alpha1.ActionUnchanged {
 			hooks++
-			lines.print("  %s (hook %s) %s", ObjectName(object.ObjectKey), object.Hook, oneLine(object.Message))
+			lines.print("  %s (hook %s) %s", naming.Object(object.ObjectKey), object.Hook, oneLine(object.Message))
 			continue
 		}
 		counts[object.Action]++
@@ -52,15 +53,15 @@ func Preview(w io.Writer, preview *corev1alpha1.ReleasePreview, only []string) e
 	case summary == "":
 		summary = "no objects"
 	}
-	lines.print("%s: %s", ShortRevision(preview.Revision), summary)
+	lines.print("%s: %s", naming.Short(preview.Revision), summary)
 	if preview.Plan != "" {
-		lines.print("plan %s", ShortRevision(preview.Plan))
+		lines.print("plan %s", naming.Short(preview.Plan))
 	}
 	return lines.err
 }
 
 func (l *lineWriter) preview(object *corev1alpha1.ObjectPreview) {
-	head := fmt.Sprintf("%s %s %s", marks[object.Action], object.Action, ObjectName(object.ObjectKey))
+	head := fmt.Sprintf("%s %s %s", marks[object.Action], object.Action, naming.Object(object.ObjectKey))
 	if object.Hook != "" {
 		head += " (hook " + object.Hook + ")"
 	}
@@ -80,10 +81,10 @@ func Diff(w io.Writer, diff *corev1alpha1.ReleaseDiff) error {
 		if object.Action == corev1alpha1.ActionUnchanged {
 			continue
 		}
-		lines.print("%s %s %s", marks[object.Action], object.Action, ObjectName(object.ObjectKey))
+		lines.print("%s %s %s", marks[object.Action], object.Action, naming.Object(object.ObjectKey))
 		lines.message(object.Reason, object.Message)
 		if object.Unified != "" {
-			lines.print("%s", titled(object.Unified, ObjectName(object.ObjectKey), diff))
+			lines.print("%s", titled(object.Unified, naming.Object(object.ObjectKey), diff))
 		} else {
 			lines.changes(object.Changes)
 		}
@@ -109,31 +110,44 @@ func side(name string) string {
 	case name == "live" || name == "desired":
 		return name
 	case strings.Contains(name, ":"):
-		return "render " + ShortRevision(name)
+		return "render " + naming.Short(name)
 	}
 	return "history id " + name
 }
 
-// History writes past renders, and the objects of one where they are given.
-func History(w io.Writer, history *corev1alpha1.ReleaseHistory) error {
-	if len(history.Objects) > 0 {
-		lines := &lineWriter{w: w}
-		for i := range history.Objects {
-			data, err := yaml.JSONToYAML(history.Objects[i].Raw)
-			if err != nil {
-				return err
-			}
-			lines.print("---\n%s", strings.TrimRight(string(data), "\n"))
-		}
-		return lines.err
-	}
-	table := printers.GetNewTabWriter(w)
-	fmt.Fprint(table, "ID\tREVISION\tRENDER\tOUTCOME\tREASON\tOBJECTS\tTOOK\tAGE\tREQUESTED BY\tAPPROVED BY\tMESSAGE\n")
+// History gives a line for each past render.
+func History(history *corev1alpha1.ReleaseHistory) *Table {
+	table := NewTable("ID", "REVISION", "RENDER", "OUTCOME", "REASON", "OBJECTS", "TOOK", "AGE", "REQUESTED BY", "APPROVED BY", "MESSAGE")
 	for _, entry := range history.Entries {
-		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", entry.ID, ShortRevision(entry.Revision), ShortRevision(entry.Render),
-			entry.Outcome, entry.Reason, entry.Objects, took(entry.Duration), ago(entry.At), entry.RequestedBy, approvers(entry.Approvals), oneLine(entry.Message))
+		table.Add(entry.ID, naming.Short(entry.Revision), naming.Short(entry.Render), Cell{string(entry.Outcome), outcomeColour(entry.Outcome)},
+			entry.Reason, entry.Objects, took(entry.Duration), ago(entry.At), entry.RequestedBy, approvers(entry.Approvals), oneLine(entry.Message))
 	}
-	return table.Flush()
+	return table
+}
+
+func outcomeColour(outcome corev1alpha1.HistoryOutcome) Colour {
+	switch outcome {
+	case corev1alpha1.OutcomeHealthy:
+		return Good
+	case corev1alpha1.OutcomeFailed:
+		return Bad
+	case corev1alpha1.OutcomeSuperseded:
+		return Faint
+	}
+	return Waiting
+}
+
+// Documents writes objects as YAML, one document for each.
+func Documents(w io.Writer, objects []runtime.RawExtension) error {
+	lines := &lineWriter{w: w}
+	for i := range objects {
+		data, err := yaml.JSONToYAML(objects[i].Raw)
+		if err != nil {
+			return err
+		}
+		lines.print("---\n%s", strings.TrimRight(string(data), "\n"))
+	}
+	return lines.err
 }
 
 func took(d *metav1.Duration) string {

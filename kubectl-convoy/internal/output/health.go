@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/kubectl-convoy/internal/naming"
 )
 
 // healthOrder is the order in which objects are counted for people.
@@ -28,7 +29,7 @@ func health(w io.Writer, inventory []corev1alpha1.ReleaseInventory) {
 		judged = judged || page.Status.Summary != nil
 		entries = append(entries, page.Spec.Entries...)
 		for _, one := range page.Status.Health {
-			known[unversioned(one.ObjectKey)] = one
+			known[naming.Identity(one.ObjectKey)] = one
 		}
 	}
 	if !judged {
@@ -37,9 +38,9 @@ func health(w io.Writer, inventory []corev1alpha1.ReleaseInventory) {
 	counts, underWay := map[corev1alpha1.HealthStatus]int{}, 0
 	var lines []string
 	for _, entry := range entries {
-		one := known[unversioned(entry.ObjectKey)]
+		one := known[naming.Identity(entry.ObjectKey)]
 		one.Status = cmp.Or(one.Status, corev1alpha1.HealthUnknown)
-		name := ObjectName(entry.ObjectKey)
+		name := naming.Object(entry.ObjectKey)
 		switch {
 		case entry.Hook != "":
 			name += " (hook " + entry.Hook + ")"
@@ -73,10 +74,4 @@ func healthTally(counts map[corev1alpha1.HealthStatus]int, underWay int) string 
 		return "none"
 	}
 	return strings.Join(parts, ", ")
-}
-
-// unversioned is the identity of an object.
-func unversioned(key corev1alpha1.ObjectKey) corev1alpha1.ObjectKey {
-	key.Version = ""
-	return key
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/kubectl-convoy/internal/naming"
 )
 
 // Health writes one line for each object, and the count. Without any time, as of objects
@@ -35,7 +36,7 @@ func Health(w io.Writer, health *corev1alpha1.ReleaseHealth) error {
 // healthRows writes objects, and under each of them those that it owns.
 func healthRows(table io.Writer, indent string, timed bool, objects []corev1alpha1.ObjectHealthDetail) {
 	for _, object := range objects {
-		fmt.Fprintf(table, "%s%s\t%s\t%s\t", indent, ObjectName(object.ObjectKey), object.Status, object.Rule)
+		fmt.Fprintf(table, "%s%s\t%s\t%s\t", indent, naming.Object(object.ObjectKey), object.Status, object.Rule)
 		switch {
 		case !timed:
 		case object.Since == nil && indent != "":

@@ -131,11 +131,11 @@ func TestReleaseTellsTheWayOut(t *testing.T) {
 		{"nothing is waited for", func(*corev1alpha1.Release) {}, "\nCONDITION"},
 		{
 			"suspended", func(r *corev1alpha1.Release) { r.Spec.Suspend = true },
-			`Resume with: kubectl -n shop patch release web --type=merge -p '{"spec":{"suspend":false}}'` + "\n\nCONDITION",
+			"Resume with: kubectl convoy -n shop resume web\n\nCONDITION",
 		},
 		{
 			"a gate", waiting,
-			"Blocked by: gate go\n" + `Approve with: kubectl -n shop patch release web --subresource=lifecycle --type=merge -p '{"status":{"lifecycle":{"gates":[{"name":"go","approved":true}]}}}'` + "\n\nCONDITION",
+			"Blocked by: gate go\nApprove with: kubectl convoy -n shop approve web\n\nCONDITION",
 		},
 		{
 			"a gate in the spec that nothing waits at", func(r *corev1alpha1.Release) {
@@ -165,13 +165,13 @@ func TestReleaseCountsAndShortens(t *testing.T) {
 func TestHistoryNamesApprovers(t *testing.T) {
 	g := NewWithT(t)
 	out := &bytes.Buffer{}
-	g.Expect(History(out, &corev1alpha1.ReleaseHistory{Entries: []corev1alpha1.HistoryEntry{
+	g.Expect(History(&corev1alpha1.ReleaseHistory{Entries: []corev1alpha1.HistoryEntry{
 		{ID: 2, Revision: "main@2", Render: digest, Outcome: corev1alpha1.OutcomeHealthy, Approvals: []corev1alpha1.Approval{
 			{Gate: "qa", By: "eve"}, {Gate: "ops", By: "bob"}, {Gate: "last", By: "eve"},
 		}},
 		{ID: 1, Revision: "main@1", Render: digest, Outcome: corev1alpha1.OutcomeFailed, Message: "no", Reason: corev1alpha1.HistoryReasonSpec,
 			Objects: 12, RequestedBy: "ada", Duration: &metav1.Duration{Duration: 90 * time.Second}},
-	}})).To(Succeed())
+	}}).Write(out, true)).To(Succeed())
 	g.Expect(out.String()).To(MatchRegexp(`(?m)^2 .* eve, bob *$`))
 	g.Expect(out.String()).To(MatchRegexp(`(?m)^1 .*failed +Spec +12 +90s +[0-9]+y +ada +no$`), "nobody approved it")
 }

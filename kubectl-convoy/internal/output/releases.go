@@ -5,6 +5,7 @@ package output
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,8 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/kubectl-convoy/internal/naming"
+	"kumodo.io/convoy/kubectl-convoy/internal/wayout"
 )
 
 // conditionOrder is the order in which a pass comes to them.
@@ -22,24 +25,51 @@ var conditionOrder = []string{
 	corev1alpha1.ConditionApplied, corev1alpha1.ConditionHealthy, corev1alpha1.ConditionInSync,
 }
 
-// Releases writes one line for each Release.
-func Releases(w io.Writer, releases *corev1alpha1.ReleaseList, withNamespace bool) error {
-	table := printers.GetNewTabWriter(w)
-	header := "NAME\tCLUSTER\tREVISION\tREADY\tHEALTHY\tINSYNC\tMESSAGE\n"
-	if withNamespace {
-		header = "NAMESPACE\t" + header
+// Releases gives a line for each Release.
+func Releases(releases *corev1alpha1.ReleaseList, withNamespace, wide bool) *Table {
+	columns := []string{"NAME", "CLUSTER", "REVISION", "READY", "HEALTHY", "INSYNC", "MESSAGE"}
+	if wide {
+		columns = []string{"NAME", "CLUSTER", "WAVE", "SOURCE", "REVISION", "RENDER", "READY", "HEALTHY", "INSYNC", "AGE", "MESSAGE"}
 	}
-	fmt.Fprint(table, header)
+	if withNamespace {
+		columns = append([]string{"NAMESPACE"}, columns...)
+	}
+	table := NewTable(columns...)
 	for i := range releases.Items {
 		release := &releases.Items[i]
+		var row []any
 		if withNamespace {
-			fmt.Fprintf(table, "%s\t", release.Namespace)
+			row = append(row, release.Namespace)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", release.Name, release.Spec.ClusterRef.Name, revision(release),
-			condition(release, corev1alpha1.ConditionReady), condition(release, corev1alpha1.ConditionHealthy),
-			condition(release, corev1alpha1.ConditionInSync), oneLine(message(release, corev1alpha1.ConditionReady)))
+		row = append(row, release.Name, release.Spec.ClusterRef.Name)
+		if wide {
+			row = append(row, release.Spec.Wave, SourceName(release))
+		}
+		row = append(row, revision(release))
+		if wide {
+			row = append(row, render(release))
+		}
+		row = append(row, condition(release, corev1alpha1.ConditionReady), condition(release, corev1alpha1.ConditionHealthy),
+			condition(release, corev1alpha1.ConditionInSync))
+		if wide {
+			row = append(row, ago(release.CreationTimestamp))
+		}
+		table.Add(append(row, oneLine(message(release, corev1alpha1.ConditionReady)))...)
 	}
-	return table.Flush()
+	return table
+}
+
+// SourceName names the source object of a Release: Kind/name.
+func SourceName(release *corev1alpha1.Release) string {
+	switch source := release.Spec.Source; {
+	case source.Git != nil:
+		return "GitRepository/" + source.Git.RepositoryRef.Name
+	case source.Helm != nil:
+		return "HelmRegistry/" + source.Helm.RegistryRef.Name
+	case source.OCI != nil:
+		return "OCIRegistry/" + source.OCI.RegistryRef.Name
+	}
+	return "<none>"
 }
 
 // Release writes the state of one Release, and of its objects as the pages of its inventory
@@ -50,7 +80,7 @@ func Release(w io.Writer, release *corev1alpha1.Release, inventory []corev1alpha
 	fmt.Fprintf(table, "Cluster:\t%s\n", release.Spec.ClusterRef.Name)
 	fmt.Fprintf(table, "Revision:\t%s\n", revision(release))
 	if applied := release.Status.Applied; applied != nil {
-		fmt.Fprintf(table, "Applied:\t%s, %s, %s ago\n", ShortRevision(applied.Revision), Count(int(applied.Objects), "object"), ago(applied.At))
+		fmt.Fprintf(table, "Applied:\t%s, %s, %s ago\n", naming.Short(applied.Revision), Count(int(applied.Objects), "object"), ago(applied.At))
 	}
 	if sync := release.Status.Sync; sync != nil {
 		for _, blocker := range sync.BlockedBy {
@@ -71,23 +101,35 @@ func Release(w io.Writer, release *corev1alpha1.Release, inventory []corev1alpha
 	return table.Flush()
 }
 
-// ObjectName is how an object is written for people: Kind.group namespace/name.
-func ObjectName(key corev1alpha1.ObjectKey) string {
-	kind, name := key.Kind, key.Name
-	if key.Group != "" {
-		kind += "." + key.Group
+// wayOut writes the command by which a person ends what a Release waits for, if there is one.
+func wayOut(w io.Writer, release *corev1alpha1.Release) {
+	if release.Spec.Suspend {
+		fmt.Fprintf(w, "Resume with:\t%s\n", wayout.Resume(release, "Release"))
 	}
-	if key.Namespace != "" {
-		name = key.Namespace + "/" + name
+	if !release.DeletionTimestamp.IsZero() && slices.ContainsFunc(wayout.FailedHooks(release), ofDeletion) {
+		fmt.Fprintf(w, "Run hooks again with:\t%s\n", wayout.RetryHooks(release))
 	}
-	return kind + " " + name
+	applied := meta.FindStatusCondition(release.Status.Conditions, corev1alpha1.ConditionApplied)
+	if applied == nil || applied.Reason != corev1alpha1.ReasonWaitingForGate {
+		return
+	}
+	if command := wayout.Approve(release); command != "" {
+		fmt.Fprintf(w, "Approve with:\t%s\n", command)
+	}
 }
 
-func condition(release *corev1alpha1.Release, name string) string {
-	if c := meta.FindStatusCondition(release.Status.Conditions, name); c != nil {
-		return string(c.Status)
+func ofDeletion(hook corev1alpha1.HookStatus) bool { return wayout.OfDeletion(hook.On) }
+
+func condition(release *corev1alpha1.Release, name string) Cell {
+	return conditionCell(meta.FindStatusCondition(release.Status.Conditions, name))
+}
+
+func conditionCell(c *metav1.Condition) Cell {
+	status := metav1.ConditionUnknown
+	if c != nil {
+		status = c.Status
 	}
-	return string(metav1.ConditionUnknown)
+	return Cell{string(status), conditionColour(status)}
 }
 
 func message(release *corev1alpha1.Release, name string) string {
@@ -101,16 +143,14 @@ func revision(release *corev1alpha1.Release) string {
 	if release.Status.Source == nil {
 		return "<none>"
 	}
-	return ShortRevision(release.Status.Source.Revision)
+	return naming.Short(release.Status.Source.Revision)
 }
 
-// ShortRevision shortens the hash at the end of a revision to 12 digits.
-func ShortRevision(revision string) string {
-	at := strings.LastIndex(revision, ":")
-	if at < 0 || len(revision)-at-1 <= 12 {
-		return revision
+func render(release *corev1alpha1.Release) string {
+	if release.Status.Render == nil {
+		return "<none>"
 	}
-	return revision[:at+13]
+	return naming.Short(release.Status.Render.Digest)
 }
 
 func ago(t metav1.Time) string { return human(time.Since(t.Time)) }

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package enrol
+
+import (
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+)
+
+// bound gives what is bound where, as "role in namespace".
+func bound(objects []runtime.Object) []string {
+	var all []string
+	for _, object := range objects {
+		switch object := object.(type) {
+		case *rbacv1.RoleBinding:
+			all = append(all, fmt.Sprintf("%s in %s", object.RoleRef.Name, object.Namespace))
+		case *rbacv1.ClusterRoleBinding:
+			all = append(all, object.RoleRef.Name+" everywhere")
+		}
+	}
+	return all
+}
+
+func TestRightsAreThoseThatAreGiven(t *testing.T) {
+	g := NewWithT(t)
+	plan := Plan{Namespace: "team-a", Name: "edge", AccountNamespace: "convoy", Role: "admin", Namespaces: []string{"shop", "db"}}
+	objects := plan.OnTarget()
+	g.Expect(bound(objects)).To(Equal([]string{"convoy-team-a-edge everywhere", "admin in shop", "admin in db"}))
+	for _, object := range objects {
+		if role, ok := object.(*rbacv1.ClusterRole); ok {
+			g.Expect(role.Rules).To(Equal([]rbacv1.PolicyRule{{APIGroups: []string{"storage.k8s.io"}, Resources: []string{"storageclasses"}, Verbs: []string{"get"}}}))
+		}
+	}
+	everywhere := Plan{Namespace: "team-a", Name: "edge", AccountNamespace: "convoy", Role: "admin", ClusterRole: "deployer"}
+	g.Expect(bound(everywhere.OnTarget())).To(Equal([]string{"deployer everywhere"}))
+}
+
+func TestAccountsOfTwoNamespacesDiffer(t *testing.T) {
+	g := NewWithT(t)
+	a, b := Plan{Namespace: "team-a", Name: "edge"}, Plan{Namespace: "team-b", Name: "edge"}
+	g.Expect(a.Account()).NotTo(Equal(b.Account()))
+	g.Expect(a.OnTarget()).To(ContainElement(And(BeAssignableToTypeOf(&corev1.Secret{}), HaveField("Annotations", HaveKeyWithValue(corev1.ServiceAccountNameKey, a.Account())))))
+}
+
+func TestTheKubeconfigHasNothingThatConvoyRefuses(t *testing.T) {
+	g := NewWithT(t)
+	plan := Plan{Namespace: "team-a", Name: "edge", Server: "https://edge.example.com", CA: []byte("ca"), TLSServerName: "kubernetes", ProxyURL: "http://proxy"}
+	objects, err := plan.OnHost("the-token")
+	g.Expect(err).NotTo(HaveOccurred())
+	secret, cluster := objects[0].(*corev1.Secret), objects[1].(*corev1alpha1.Cluster)
+	kubeconfig := cluster.Spec.Agentless.Auth.Kubeconfig.SecretRef
+	g.Expect(kubeconfig.Name).To(Equal(secret.Name))
+	g.Expect(cluster.Spec.Agentless.ProxyURL).To(Equal("http://proxy"))
+	g.Expect(cluster.Spec.Agentless.TLSServerName).To(Equal("kubernetes"))
+	config, err := clientcmd.RESTConfigFromKubeConfig(secret.Data[kubeconfig.Key])
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(config.Host).To(Equal("https://edge.example.com"))
+	g.Expect(config.BearerToken).To(Equal("the-token"))
+	g.Expect(config.CAData).To(Equal([]byte("ca")))
+	g.Expect(config.ExecProvider).To(BeNil())
+	g.Expect([]string{config.CAFile, config.CertFile, config.KeyFile, config.BearerTokenFile}).To(Equal([]string{"", "", "", ""}))
+}
