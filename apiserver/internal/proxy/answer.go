@@ -21,15 +21,32 @@ import (
 // maxStatusBytes bounds the body of an error.
 const maxStatusBytes = 64 << 10
 
+// contentTypes are those that are passed on, by their media type. None of them is run by a
+// browser.
+var contentTypes = map[string]string{
+	runtime.ContentTypeJSON: runtime.ContentTypeJSON, runtime.ContentTypeYAML: runtime.ContentTypeYAML, "text/plain": "text/plain; charset=utf-8",
+}
+
+// contentTypeOf is what the client is told of the format of an answer; known is false for one
+// that it is not to get.
+func contentTypeOf(response *http.Response) (as string, known bool) {
+	mediaType, _, err := mime.ParseMediaType(response.Header.Get(contentType))
+	if err != nil {
+		return "", false
+	}
+	as, known = contentTypes[mediaType]
+	return as, known
+}
+
 // passOn streams a good answer to the client. One that turns out too long, or breaks off,
 // after its beginning was sent ends the connection: the client must not take it for whole.
-func (p *Proxy) passOn(logger logr.Logger, w http.ResponseWriter, response *http.Response) {
+func (p *Proxy) passOn(logger logr.Logger, w http.ResponseWriter, response *http.Response, as string) {
 	for _, name := range returnedHeaders {
 		if value := response.Header.Get(name); value != "" {
 			w.Header().Set(name, value)
 		}
 	}
-	w.Header().Set(contentType, runtime.ContentTypeJSON)
+	w.Header().Set(contentType, as)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(http.StatusOK)
 	written, err := io.Copy(w, io.LimitReader(response.Body, p.maxBytes+1))
@@ -79,7 +96,7 @@ func failure(response *http.Response) error {
 // them: the client was authorized here, and what the observer refused is this server.
 func speaksOfRequest(code int) bool {
 	switch code {
-	case http.StatusBadRequest, http.StatusNotFound, http.StatusConflict, http.StatusGone,
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusNotAcceptable, http.StatusConflict, http.StatusGone,
 		http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusTooManyRequests,
 		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true

@@ -3,10 +3,11 @@
 // Package proxy sends the five subresources of Releases that convoy-observer answers on to
 // it. The caller has authorized the request and knows that the Release exists.
 //
-// Nothing of the client's request reaches the observer but the query, the trace context and,
-// over a connection on which the observer knows this server by its client certificate, the
-// client's identity. Nothing of the observer's answer reaches the client but a JSON body and
-// a few harmless headers, and errors come as metav1.Status.
+// Nothing of the client's request reaches the observer but the query, the formats that it
+// accepts, the trace context and, over a connection on which the observer knows this server by
+// its client certificate, the client's identity. Nothing of the observer's answer reaches the
+// client but a body in one of a few formats and harmless headers, and errors come as
+// metav1.Status.
 package proxy
 
 import (
@@ -38,7 +39,7 @@ const (
 )
 
 // forwardedHeaders of the client's request, besides which nothing is sent on.
-var forwardedHeaders = []string{"Traceparent", "Tracestate"}
+var forwardedHeaders = []string{"Accept", "Traceparent", "Tracestate"}
 
 // returnedHeaders of the observer's answer, besides which nothing is returned.
 var returnedHeaders = []string{"Cache-Control", "Etag", "Retry-After"}
@@ -157,11 +158,16 @@ func (p *Proxy) serve(w http.ResponseWriter, req *http.Request, r Request, respo
 		responder.Error(err)
 		return
 	}
+	as, known := contentTypeOf(response)
+	if !known {
+		responder.Error(badGateway("the observer answered in a format that is not passed on"))
+		return
+	}
 	if response.ContentLength > p.maxBytes {
 		responder.Error(badGateway(fmt.Sprintf("the observer's answer has %d bytes; at most %d are passed on", response.ContentLength, p.maxBytes)))
 		return
 	}
-	p.passOn(logger, w, response)
+	p.passOn(logger, w, response, as)
 }
 
 // ofAnyRequest are parameters of any request: clients with a time limit send one. They are
@@ -192,8 +198,8 @@ func (p *Proxy) outgoing(ctx context.Context, req *http.Request, r Request) (*ht
 	out.Header.Set("Accept", runtime.ContentTypeJSON)
 	out.Header.Set("User-Agent", "convoy-apiserver")
 	for _, name := range forwardedHeaders {
-		if value := req.Header.Get(name); value != "" {
-			out.Header.Set(name, value)
+		if values := req.Header.Values(name); len(values) > 0 {
+			out.Header[name] = values
 		}
 	}
 	if p.identities {

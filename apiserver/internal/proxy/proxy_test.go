@@ -79,7 +79,7 @@ func TestGoodAnswer(t *testing.T) {
 		w.Header().Set("Set-Cookie", "a=b")
 		w.Header().Set("Location", "http://elsewhere")
 		w.Header().Set("X-Internal", "10.0.0.1")
-		w.Header().Set("Content-Type", "text/html")
+		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"kind":"ReleasePreview"}`)
 	}, nil)
 	request := httptest.NewRequest(http.MethodGet, "/apis/x?revision=main%40sha1%3A00&b=2", nil)
@@ -103,6 +103,47 @@ func TestGoodAnswer(t *testing.T) {
 	g.Expect(asked.Header).To(Equal(http.Header{
 		"Accept": {"application/json"}, "Accept-Encoding": {"gzip"}, "Traceparent": {"00-0123"}, "User-Agent": {"convoy-apiserver"},
 	}))
+}
+
+func TestFormats(t *testing.T) {
+	for _, test := range []struct {
+		name       string
+		accept     []string
+		wantAccept []string
+		answered   string
+		want       string // "": it is not passed on
+	}{
+		{"nothing asked for", nil, []string{"application/json"}, "application/json; charset=utf-8", "application/json"},
+		{"YAML", []string{"application/yaml"}, []string{"application/yaml"}, "application/yaml", "application/yaml"},
+		{"text", []string{"text/plain, */*;q=0.1"}, []string{"text/plain, */*;q=0.1"}, "text/plain; charset=utf-8", "text/plain; charset=utf-8"},
+		{"two headers", []string{"text/plain", "application/yaml"}, []string{"text/plain", "application/yaml"}, "Text/Plain", "text/plain; charset=utf-8"},
+		{"what a browser runs", []string{"text/html"}, []string{"text/html"}, "text/html", ""},
+		{"what may be anything", nil, []string{"application/json"}, "", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			var asked *http.Request
+			p := newProxy(t, func(w http.ResponseWriter, r *http.Request) {
+				asked = r
+				w.Header()["Content-Type"] = []string{test.answered}
+				_, _ = io.WriteString(w, "<script>")
+			}, nil)
+			request := httptest.NewRequest(http.MethodGet, "/?output=text", nil)
+			request.Header["Accept"] = test.accept
+			recorder, got := ask(t, p, request)
+			g.Expect(asked.Header["Accept"]).To(Equal(test.wantAccept))
+			g.Expect(asked.URL.RawQuery).To(Equal("output=text"))
+			if test.want == "" {
+				g.Expect(got.status(g).Code).To(BeEquivalentTo(http.StatusBadGateway))
+				g.Expect(recorder.Body.Len()).To(BeZero())
+				return
+			}
+			g.Expect(got.err).NotTo(HaveOccurred())
+			g.Expect(recorder.Header()["Content-Type"]).To(Equal([]string{test.want}))
+			g.Expect(recorder.Header().Get("X-Content-Type-Options")).To(Equal("nosniff"))
+			g.Expect(recorder.Body.String()).To(Equal("<script>"))
+		})
+	}
 }
 
 func TestBasePathIsKept(t *testing.T) {
@@ -168,6 +209,7 @@ func TestFailures(t *testing.T) {
 	}{
 		{"bad query", 400, words(400, "BadRequest"), 400, "BadRequest", "why"},
 		{"unknown", 404, words(404, "NotFound"), 404, "NotFound", "why"},
+		{"nothing that is accepted", 406, words(406, "NotAcceptable"), 406, "NotAcceptable", "why"},
 		{"target unreachable", 503, words(503, "ServiceUnavailable"), 503, "ServiceUnavailable", "why"},
 		{"slow target", 504, words(504, "Timeout"), 504, "Timeout", "why"},
 		{"a code that differs from the answer's", 400, words(200, "BadRequest"), 400, "BadRequest", "why"},
@@ -262,11 +304,13 @@ func TestLongAnswers(t *testing.T) {
 	})
 	for name, observer := range map[string]http.HandlerFunc{
 		"not announced": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusOK)
 			w.(http.Flusher).Flush()
 			_, _ = io.WriteString(w, `"234567890"`)
 		},
 		"broken off": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
 			w.Header().Set("Content-Length", "9")
 			_, _ = io.WriteString(w, `"23`)
 		},

@@ -5,11 +5,14 @@ package release
 import (
 	"context"
 	"net/http"
+	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"sigs.k8s.io/yaml"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/apiserver/internal/proxy"
@@ -76,14 +79,31 @@ func (o *observedREST) NewConnectOptions() (runtime.Object, bool, string) {
 // ConnectMethods is GET only.
 func (*observedREST) ConnectMethods() []string { return []string{http.MethodGet} }
 
-// ProducesMIMETypes is JSON only.
-func (*observedREST) ProducesMIMETypes(string) []string { return []string{runtime.ContentTypeJSON} }
+// ProducesMIMETypes are those that the observer answers in.
+func (*observedREST) ProducesMIMETypes(string) []string {
+	return []string{runtime.ContentTypeJSON, runtime.ContentTypeYAML, "text/plain"}
+}
 
 // ProducesObject is the typed answer.
 func (o *observedREST) ProducesObject(string) any { return o.answer }
 
 // Connect finds the Release and hands the request to the observer.
 func (o *observedREST) Connect(ctx context.Context, name string, _ runtime.Object, responder rest.Responder) (http.Handler, error) {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		responder := responder
+		if output := req.URL.Query().Get("output"); output != "" {
+			responder = &statusWriter{Responder: responder, w: w, yaml: output == "yaml"}
+		}
+		handler, err := o.handler(ctx, name, responder)
+		if err != nil {
+			responder.Error(err)
+			return
+		}
+		handler.ServeHTTP(w, req)
+	}), nil
+}
+
+func (o *observedREST) handler(ctx context.Context, name string, responder rest.Responder) (http.Handler, error) {
 	if _, err := o.releases.Get(ctx, name, &metav1.GetOptions{}); err != nil {
 		return nil, err
 	}
@@ -92,4 +112,33 @@ func (o *observedREST) Connect(ctx context.Context, name string, _ runtime.Objec
 		Namespace:   genericapirequest.NamespaceValue(ctx),
 		Name:        name,
 	}, responder)
+}
+
+// statusWriter writes errors where the query says in what format the answer is wanted, which
+// overrides the Accept header, by which the library writes them. For people, too, they are
+// JSON: kubectl makes its own words of it.
+type statusWriter struct {
+	rest.Responder
+	w    http.ResponseWriter
+	yaml bool
+}
+
+// Error writes an error.
+func (s *statusWriter) Error(err error) {
+	status := responsewriters.ErrorToAPIStatus(err)
+	if status.Details != nil && status.Details.RetryAfterSeconds > 0 {
+		s.w.Header().Set("Retry-After", strconv.Itoa(int(status.Details.RetryAfterSeconds)))
+	}
+	if !s.yaml {
+		responsewriters.WriteRawJSON(int(status.Code), status, s.w)
+		return
+	}
+	body, err := yaml.Marshal(status)
+	if err != nil {
+		s.Responder.Error(err)
+		return
+	}
+	s.w.Header().Set("Content-Type", runtime.ContentTypeYAML)
+	s.w.WriteHeader(int(status.Code))
+	_, _ = s.w.Write(body) // of a client that has gone, nobody needs to know
 }

@@ -4,6 +4,7 @@ package release
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -504,14 +505,61 @@ func TestObserved(t *testing.T) {
 	to, err := proxy.New(proxy.Config{URL: observer.URL})
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, o := range observed(memory{"web": release("web")}, to) {
-		_, err := o.Connect(inNamespace(), "other", o.New(), &answer{})
-		g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "an unknown Release does not reach the observer")
-		handler, err := o.Connect(inNamespace(), "web", o.New(), &answer{})
+		got := &answer{}
+		handler, err := o.Connect(inNamespace(), "other", o.New(), got)
+		g.Expect(err).NotTo(HaveOccurred())
+		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/?a=b", nil))
+		g.Expect(apierrors.IsNotFound(got.err)).To(BeTrue(), "an unknown Release does not reach the observer")
+		handler, err = o.Connect(inNamespace(), "web", o.New(), &answer{})
 		g.Expect(err).NotTo(HaveOccurred())
 		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/?a=b", nil))
 		g.Expect(o.ConnectMethods()).To(Equal([]string{http.MethodGet}))
 	}
 	g.Expect(asked).To(Equal([]string{"/preview/team/web?a=b", "/diff/team/web?a=b", "/health/team/web?a=b", "/history/team/web?a=b", "/values/team/web?a=b"}))
+}
+
+// Errors are in the format that the query asks for, whoever makes them.
+func TestErrorsOfObserved(t *testing.T) {
+	observer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusTooManyRequests)
+		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"why","reason":"TooManyRequests","code":429,"details":{"retryAfterSeconds":2}}`)
+	}))
+	defer observer.Close()
+	to, err := proxy.New(proxy.Config{URL: observer.URL})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	for _, test := range []struct {
+		name, query string
+		code        int
+		contentType string // "": the library writes it, by the Accept header
+		body        string
+	}{
+		{"web", "", 429, "", ""},
+		{"web", "?output=yaml", 429, "application/yaml", "message: why\n"},
+		{"web", "?output=json", 429, "application/json", `"message": "why"`},
+		{"web", "?output=text", 429, "application/json", `"message": "why"`},
+		{"other", "?output=yaml", 404, "application/yaml", "apiVersion: v1\ncode: 404\n"},
+		{"other", "?output=json", 404, "application/json", `"kind": "Status"`},
+	} {
+		t.Run(test.name+test.query, func(t *testing.T) {
+			g := NewWithT(t)
+			got, recorder := &answer{}, httptest.NewRecorder()
+			handler, err := observed(memory{"web": release("web")}, to)[0].Connect(inNamespace(), test.name, nil, got)
+			g.Expect(err).NotTo(HaveOccurred())
+			handler.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/"+test.query, nil))
+			if test.contentType == "" {
+				g.Expect(apierrors.IsTooManyRequests(got.err)).To(BeTrue(), "%v", got.err)
+				return
+			}
+			g.Expect(got.err).NotTo(HaveOccurred())
+			g.Expect(recorder.Code).To(Equal(test.code))
+			g.Expect(recorder.Header().Get("Content-Type")).To(Equal(test.contentType))
+			g.Expect(recorder.Body.String()).To(ContainSubstring(test.body))
+			if test.code == http.StatusTooManyRequests {
+				g.Expect(recorder.Header().Get("Retry-After")).To(Equal("2"))
+			}
+		})
+	}
 }
 
 // chain notes what admission is shown.
