@@ -54,6 +54,30 @@ func TestGitBombs(t *testing.T) {
 	}
 }
 
+// TestGitCommitsThatAreTooLarge are not tried again: they are what they are.
+func TestGitCommitsThatAreTooLarge(t *testing.T) {
+	root := t.TempDir()
+	repo := testsource.NewGitRepository(t, root, "app.git")
+	repo.Commit(map[string]string{"a.yaml": "a"})
+	large := repo.Store("commit", repo.Git("cat-file", "commit", "HEAD")+strings.Repeat("\n", 17<<20))
+	repo.Git("reset", "--quiet", "--soft", large)
+	repo.Push()
+	server, recorder := testsource.ServeGit(t, root, false)
+	for _, address := range []string{server.URL + "/app.git", "file://" + repo.Path()} {
+		g := NewWithT(t)
+		r := newRig(t, fetch.Options{AllowFileSources: true})
+		want := gitWant(address, "", corev1alpha1.GitSource{})
+		want.MaxAge = time.Minute
+		for range 2 {
+			_, err := r.get(t, want)
+			g.Expect(errors.Is(err, fetch.ErrLimit)).To(BeTrue(), "%v", err)
+			g.Expect(err).To(MatchError(ContainSubstring("holds a commit of 17.1 MiB; one that is no file may have 16 MiB")))
+			r.clock.Step(30 * time.Second)
+		}
+	}
+	NewWithT(t).Expect(recorder.Count("git-upload-pack")).To(Equal(1))
+}
+
 // TestArchivesThatGrow are named, whatever they come from.
 func TestArchivesThatGrow(t *testing.T) {
 	const mib = 1 << 20

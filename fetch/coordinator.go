@@ -34,7 +34,8 @@ type Options struct {
 	// CacheBytes bounds the content that is kept without being in use; default 256 MiB.
 	CacheBytes int64
 	// MaxConcurrent bounds the operations on the network at a time, default 8. One host
-	// gets at most half of them.
+	// gets at most half of them. Those that wait for an answer and have received next to
+	// nothing count for their host only.
 	MaxConcurrent int
 	// Limits bound what is taken in; DefaultLimits where a field is 0.
 	Limits Limits
@@ -56,7 +57,6 @@ type Coordinator struct {
 	// counts are by the kind of source.
 	counts       map[string]*counts
 	hits, shared atomic.Int64
-	running      atomic.Int32
 }
 
 // New returns a Coordinator.

@@ -3,10 +3,12 @@
 package fetch_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -303,32 +305,21 @@ func TestArtifactsStayValidWhenTheStoreIsFull(t *testing.T) {
 	g.Expect(recorder.Count("git-upload-pack")).To(Equal(2), "what is in use is not fetched again")
 }
 
+// TestHostsThatHangDoNotHoldUpTheOthers however many they are; each has half of the slots at most.
 func TestHostsThatHangDoNotHoldUpTheOthers(t *testing.T) {
-	tests := []struct {
-		name  string
-		slots int
-		// hold is how many operations each host that hangs has under way at most: half of what
-		// the hosts before it leave.
-		hold []int32
-	}{
-		{"one", 4, []int32{2}},
-		{"two", 4, []int32{2, 1}},
-		{"two of eight", 8, []int32{4, 2}},
-		{"three of eight", 8, []int32{4, 2, 1}},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
+	for _, hosts := range []int{1, 6} {
+		t.Run(fmt.Sprint(hosts), func(t *testing.T) {
 			g := NewWithT(t)
-			r := newRig(t, fetch.Options{MaxConcurrent: test.slots})
+			r := newRig(t, fetch.Options{MaxConcurrent: 4})
 			proceed := make(chan struct{})
 			var asked sync.WaitGroup
 			defer asked.Wait()
 			defer close(proceed)
 			fine, _, _ := repository(t, 1)
-			waiting := make([]atomic.Int32, len(test.hold))
-			for n, hold := range test.hold {
+			for range hosts {
+				var waiting atomic.Int32
 				stuck, recorder, _ := repository(t, 1)
-				recorder.Before(func(*http.Request) { waiting[n].Add(1); <-proceed })
+				recorder.Before(func(*http.Request) { waiting.Add(1); <-proceed })
 				for i := range 10 {
 					asked.Go(func() {
 						want := stuck(0)
@@ -336,15 +327,47 @@ func TestHostsThatHangDoNotHoldUpTheOthers(t *testing.T) {
 						_, _, _ = r.Resolve(t.Context(), want)
 					})
 				}
-				g.Eventually(waiting[n].Load).Should(Equal(hold))
+				g.Eventually(waiting.Load).WithTimeout(time.Minute).Should(Equal(int32(2)))
 			}
 			_, err := r.get(t, fine(0))
 			g.Expect(err).NotTo(HaveOccurred())
-			for n, hold := range test.hold {
-				g.Expect(waiting[n].Load()).To(Equal(hold))
-			}
 		})
 	}
+}
+
+// TestHostsThatBeginToAnswerAndHang have sent next to nothing, and hold up nobody either.
+func TestHostsThatBeginToAnswerAndHang(t *testing.T) {
+	g := NewWithT(t)
+	r := newRig(t, fetch.Options{MaxConcurrent: 2})
+	var asked sync.WaitGroup
+	defer asked.Wait()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	more := make(chan struct{})
+	for range 3 {
+		var waiting atomic.Int32
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = w.Write([]byte("apiVersion: v1\n"))
+			w.(http.Flusher).Flush()
+			waiting.Add(1)
+			select {
+			case <-more:
+			case <-r.Context().Done():
+			}
+			_, _ = w.Write(bytes.Repeat([]byte("#"), 8<<10))
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		}))
+		t.Cleanup(server.Close)
+		asked.Go(func() { _, _, _ = r.Resolve(ctx, helmWant(server.URL, "", "web", "")) })
+		g.Eventually(waiting.Load).WithTimeout(time.Minute).Should(Equal(int32(1)))
+	}
+	g.Eventually(func() int { return r.Stats().Running }).WithTimeout(time.Minute).Should(BeZero())
+	fine, _, _ := repository(t, 1)
+	_, err := r.get(t, fine(0))
+	g.Expect(err).NotTo(HaveOccurred())
+	close(more)
+	g.Eventually(func() int { return r.Stats().Running }).WithTimeout(time.Minute).Should(Equal(2), "with more they count again, as many as may")
 }
 
 func TestWantsThatMakeNoSense(t *testing.T) {

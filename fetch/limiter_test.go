@@ -4,15 +4,26 @@ package fetch
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
 )
 
+// lined puts one operation into the queue.
+func lined(l *limiter, host string) *slot {
+	s := &slot{limiter: l, host: host, turn: make(chan struct{})}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.queue = append(l.queue, s)
+	l.grant()
+	return s
+}
+
 func TestWhoDoesNotWaitAnyMoreTakesNoSlot(t *testing.T) {
 	g := NewWithT(t)
 	l := newLimiter(2)
-	release, err := l.acquire(t.Context(), "a")
+	first, err := l.acquire(t.Context(), "a")
 	g.Expect(err).NotTo(HaveOccurred())
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -22,8 +33,8 @@ func TestWhoDoesNotWaitAnyMoreTakesNoSlot(t *testing.T) {
 
 	other, err := l.acquire(t.Context(), "b")
 	g.Expect(err).NotTo(HaveOccurred())
-	release()
-	other()
+	first.release()
+	other.release()
 	g.Expect(l.busy).To(BeZero())
 	g.Expect(l.hosts).To(BeEmpty())
 }
@@ -32,11 +43,9 @@ func TestWhoDoesNotWaitAnyMoreTakesNoSlot(t *testing.T) {
 func TestASlotThatCameTooLateIsGivenBack(t *testing.T) {
 	g := NewWithT(t)
 	l := newLimiter(1)
-	w := &waiter{host: "a", turn: make(chan struct{})}
-	l.queue = append(l.queue, w)
-	l.grant()
+	s := lined(l, "a")
 	g.Expect(l.busy).To(Equal(1))
-	l.abandon(w)
+	s.release()
 	g.Expect(l.busy).To(BeZero())
 	g.Expect(l.hosts).To(BeEmpty())
 }
@@ -44,14 +53,120 @@ func TestASlotThatCameTooLateIsGivenBack(t *testing.T) {
 func TestSlotsAreGivenInTurn(t *testing.T) {
 	g := NewWithT(t)
 	l := newLimiter(2)
-	release, err := l.acquire(t.Context(), "a")
-	g.Expect(err).NotTo(HaveOccurred())
-	first, second, other := &waiter{host: "a", turn: make(chan struct{})}, &waiter{host: "a", turn: make(chan struct{})}, &waiter{host: "b", turn: make(chan struct{})}
-	l.queue = append(l.queue, first, second, other)
-	l.grant()
+	running := lined(l, "a")
+	g.Expect(running.turn).To(BeClosed())
+	first, second, other := lined(l, "a"), lined(l, "a"), lined(l, "b")
 	g.Expect(other.turn).To(BeClosed(), "a host with none passes those whose host has all that it may have")
 	g.Expect(first.turn).NotTo(BeClosed())
-	release()
+	running.release()
 	g.Expect(first.turn).To(BeClosed())
 	g.Expect(second.turn).NotTo(BeClosed())
+}
+
+// TestHostsWithoutAnswerHoldNoSlots however many they are, and have a bounded share each.
+func TestHostsWithoutAnswerHoldNoSlots(t *testing.T) {
+	g := NewWithT(t)
+	l := newLimiter(8)
+	var hung []*slot
+	for host := range 50 {
+		began := 0
+		for range 10 {
+			s := lined(l, fmt.Sprint("hung", host))
+			if s.begun {
+				began++
+				s.await()
+				s.stepAside()
+			}
+			hung = append(hung, s)
+		}
+		g.Expect(began).To(Equal(4), "half of the slots")
+	}
+	g.Expect(l.running()).To(BeZero())
+	g.Expect(l.aside).To(Equal(200))
+	for range 4 {
+		g.Expect(lined(l, "fine").turn).To(BeClosed())
+	}
+	for _, s := range hung {
+		s.release()
+	}
+	g.Expect(l.aside).To(BeZero())
+	g.Expect(l.queue).To(BeEmpty())
+	g.Expect(l.busy).To(Equal(4))
+}
+
+// TestWhoStepsAside has received next to nothing and waits.
+func TestWhoStepsAside(t *testing.T) {
+	ctx := t.Context()
+	for name, tc := range map[string]struct {
+		before func(s *slot)
+		want   bool
+	}{
+		"waits":                {func(s *slot) { s.await() }, true},
+		"waits for two":        {func(s *slot) { s.await()(); s.await() }, true},
+		"received little":      {func(s *slot) { s.received(ctx, light); s.await() }, true},
+		"received more":        {func(s *slot) { s.received(ctx, light+1); s.await() }, false},
+		"works":                {func(*slot) {}, false},
+		"works on":             {func(s *slot) { s.await()() }, false},
+		"is done":              {func(s *slot) { lined(s.limiter, s.host); s.await(); s.release() }, false},
+		"too many did already": {func(s *slot) { s.await(); s.limiter.aside = 4 * asidePerSlot }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLimiter(4)
+			s := lined(l, "a")
+			tc.before(s)
+			busy := l.busy
+			s.stepAside()
+			NewWithT(t).Expect(s.aside).To(Equal(tc.want))
+			NewWithT(t).Expect(busy-l.busy == 1).To(Equal(tc.want))
+		})
+	}
+}
+
+// TestWhoReceivesNeedsASlotAgain before it holds more, and has it before those who came later.
+func TestWhoReceivesNeedsASlotAgain(t *testing.T) {
+	g := NewWithT(t)
+	l := newLimiter(1)
+	s := lined(l, "a")
+	s.await()
+	s.stepAside()
+	running, later := lined(l, "b"), lined(l, "c")
+	g.Expect(running.turn).To(BeClosed())
+	s.received(t.Context(), light)
+	g.Expect(s.aside).To(BeTrue(), "that costs next to nothing")
+	back := make(chan struct{})
+	go func() {
+		s.received(t.Context(), 1)
+		close(back)
+	}()
+	queued := func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return len(l.queue) == 2 && l.queue[0] == s
+	}
+	g.Eventually(queued).Should(BeTrue())
+	g.Expect(back).NotTo(BeClosed())
+	running.release()
+	g.Eventually(back).Should(BeClosed())
+	g.Expect(later.turn).NotTo(BeClosed())
+	s.release()
+	g.Expect(later.turn).To(BeClosed())
+	later.release()
+	g.Expect(l.busy + l.aside + len(l.hosts) + len(l.queue)).To(BeZero())
+}
+
+// TestWhoLeavesAsideLeavesNothing has the time limit end while it waits to go on.
+func TestWhoLeavesAsideLeavesNothing(t *testing.T) {
+	g := NewWithT(t)
+	l := newLimiter(1)
+	s := lined(l, "a")
+	s.await()
+	s.stepAside()
+	running := lined(l, "b")
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	s.received(ended, light+1)
+	g.Expect(l.queue).To(HaveLen(1))
+	s.release()
+	running.release()
+	g.Expect(l.busy + l.aside + len(l.hosts) + len(l.queue)).To(BeZero())
 }

@@ -134,23 +134,22 @@ func (o *operation) Do(ctx context.Context, do func(ctx context.Context) error) 
 // run runs one network operation within the bounds of concurrency and time, and counts it.
 func (o *operation) run(ctx context.Context, do func(ctx context.Context) error) error {
 	c, t := o.coordinator, o.target
-	release, err := c.slots.acquire(ctx, t.host)
+	slot, err := c.slots.acquire(ctx, t.host)
 	if err != nil {
 		return fault.FromRequest(err, nil)
 	}
-	defer release()
-	c.running.Add(1)
-	defer c.running.Add(-1)
+	defer slot.release()
+	began := c.options.Clock.Now()
+	// The clock is not that of the options: this one has to expire in real time.
+	timed, cancel := context.WithTimeout(ctx, t.timeout)
+	defer cancel()
 	var answered atomic.Bool
 	watch := access.NewWatch(t.host, func(bytes int) {
 		answered.Store(true)
 		t.counts.received.Add(int64(bytes))
-	})
-	began := c.options.Clock.Now()
-	// The clock is not that of the options: this one has to expire in real time.
-	timed, cancel := context.WithTimeout(access.Watched(ctx, watch), t.timeout)
-	defer cancel()
-	err = do(timed)
+		slot.received(timed, bytes)
+	}, slot.await)
+	err = do(access.Watched(timed, watch))
 	if err != nil && timed.Err() != nil && ctx.Err() == nil {
 		text := "no answer within the time limit of " + t.timeout.String()
 		if answered.Load() {

@@ -19,7 +19,8 @@ type Stats struct {
 	Evicted int64
 	// Kinds are the same by the kind of the source: GitRepository, HelmRegistry, OCIRegistry.
 	Kinds map[string]KindStats
-	// Running operations on the network, of which MaxConcurrent are allowed.
+	// Running operations on the network, of which MaxConcurrent are allowed; not those that
+	// wait for an answer and have received next to nothing.
 	Running int
 	// Waiting callers.
 	Waiting int
@@ -82,7 +83,7 @@ func (c *counts) stats() KindStats {
 
 // Stats returns what was counted so far.
 func (c *Coordinator) Stats() Stats {
-	s := Stats{Hits: c.hits.Load(), Shared: c.shared.Load(), Running: int(c.running.Load()), Kinds: map[string]KindStats{}}
+	s := Stats{Hits: c.hits.Load(), Shared: c.shared.Load(), Running: c.slots.running(), Kinds: map[string]KindStats{}}
 	for kind, counts := range c.counts {
 		s.Kinds[kind] = counts.stats()
 		s.Fetches += s.Kinds[kind].Fetches

@@ -20,6 +20,7 @@ import (
 
 	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
 	"kumodo.io/convoy/fetch/internal/fault"
+	"kumodo.io/convoy/fetch/internal/keybound"
 )
 
 // Secrets reads the data of a Secret. An absent one is an apierrors.IsNotFound error.
@@ -187,6 +188,14 @@ func (l *loader) load(name string, take func(string, map[string][]byte) error) (
 	}
 	digest := sha256.New()
 	for _, key := range slices.Sorted(maps.Keys(data)) {
+		// Before anybody reads a key: to tell a private one's numbers right takes long too.
+		most := keybound.MaxBits
+		if key == sourcev1alpha1.SecretKeyIdentity {
+			most = keybound.MaxIdentityBits
+		}
+		if err := keybound.Check(data[key], most); err != nil {
+			return "", fault.New(fault.ErrSecret, "the key %s of the Secret %s cannot be used: %s", key, full, err)
+		}
 		entry := sha256.Sum256(data[key])
 		digest.Write([]byte(key + "\x00"))
 		digest.Write(entry[:])

@@ -29,6 +29,8 @@ func (a *Access) Dial(ctx context.Context, address string) (net.Conn, error) {
 	dialer := &net.Dialer{}
 	var connection net.Conn
 	var err error
+	watch := watchOf(ctx)
+	ended := watch.waits()
 	switch {
 	case a.proxy == nil:
 		connection, err = dialer.DialContext(ctx, "tcp", address)
@@ -41,7 +43,7 @@ func (a *Access) Dial(ctx context.Context, address string) (net.Conn, error) {
 		// The connection was given the deadline of the context, and may notice it first.
 		<-ctx.Done()
 	}
-	watch := watchOf(ctx)
+	ended()
 	watch.dialled(ctx, err)
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err()
@@ -50,7 +52,7 @@ func (a *Access) Dial(ctx context.Context, address string) (net.Conn, error) {
 		return nil, fault.FromRequest(err, a.Scrubber())
 	}
 	if watch != nil {
-		connection = &countedConn{Conn: connection, count: watch.received}
+		connection = &countedConn{Conn: connection, watch: watch}
 	}
 	return connection, nil
 }

@@ -115,6 +115,9 @@ func NewTokens(now func() time.Time) *Tokens {
 
 // authorization returns what a request of the App to the Git host carries.
 func (t *Tokens) authorization(ctx context.Context, a *Access) (string, error) {
+	// Another operation may be asking for it already.
+	ended := watchOf(ctx).waits()
+	defer ended()
 	token, err := t.kept.Get(ctx, a.digest, func(ctx context.Context) (string, time.Time, error) {
 		value, until, err := a.askGitHub(ctx, t.now())
 		return value, until.Add(-tokenMargin), err

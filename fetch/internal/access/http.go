@@ -242,8 +242,11 @@ func (t *transport) RoundTrip(original *http.Request) (*http.Response, error) {
 	case strings.EqualFold(r.URL.Hostname(), t.base.Hostname()):
 		via = t.sameHost
 	}
+	watch := watchOf(r.Context())
+	ended := watch.waits()
 	response, err := via.RoundTrip(r)
-	watchOf(r.Context()).exchanged(r, response, err)
+	ended()
+	watch.exchanged(r, response, err)
 	if response != nil {
 		response.Request = original
 	}

@@ -20,6 +20,7 @@ import (
 type Watch struct {
 	host     string
 	received func(bytes int)
+	await    func() (ended func())
 
 	mu       sync.Mutex
 	answered bool
@@ -28,9 +29,10 @@ type Watch struct {
 }
 
 // NewWatch returns a Watch of an operation whose source is at a host, as HostKey names it.
-// received is told of bytes as they come.
-func NewWatch(host string, received func(bytes int)) *Watch {
-	return &Watch{host: host, received: received}
+// received is told of bytes as they come. await is called before the operation waits for what
+// may not come, and what it returns after it.
+func NewWatch(host string, received func(bytes int), await func() (ended func())) *Watch {
+	return &Watch{host: host, received: received, await: await}
 }
 
 type watchKey struct{}
@@ -67,6 +69,23 @@ func (w *Watch) note(answered bool, away string, wait time.Duration) {
 	w.answered, w.away, w.wait = w.answered || answered, away, wait
 }
 
+// waits is await for an operation that need not be watched.
+func (w *Watch) waits() (ended func()) {
+	if w == nil {
+		return func() {}
+	}
+	return w.await()
+}
+
+// read counts what is read, and sees how long that takes.
+func (w *Watch) read(from io.Reader, p []byte) (int, error) {
+	ended := w.waits()
+	n, err := from.Read(p)
+	ended()
+	w.received(n)
+	return n, err
+}
+
 // dialled sees how connecting to the host itself went.
 func (w *Watch) dialled(ctx context.Context, err error) {
 	if w == nil || ctx.Err() != nil {
@@ -81,7 +100,7 @@ func (w *Watch) exchanged(r *http.Request, response *http.Response, err error) {
 		return
 	}
 	if response != nil && response.Body != nil {
-		response.Body = &counted{ReadCloser: response.Body, count: w.received}
+		response.Body = &counted{ReadCloser: response.Body, watch: w}
 	}
 	if HostKey(r.URL) != w.host {
 		return
@@ -131,23 +150,15 @@ func retryAfter(response *http.Response) time.Duration {
 // counted tells of the bytes that are read.
 type counted struct {
 	io.ReadCloser
-	count func(int)
+	watch *Watch
 }
 
-func (c *counted) Read(p []byte) (int, error) {
-	n, err := c.ReadCloser.Read(p)
-	c.count(n)
-	return n, err
-}
+func (c *counted) Read(p []byte) (int, error) { return c.watch.read(c.ReadCloser, p) }
 
 // countedConn is the same for a connection.
 type countedConn struct {
 	net.Conn
-	count func(int)
+	watch *Watch
 }
 
-func (c *countedConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	c.count(n)
-	return n, err
-}
+func (c *countedConn) Read(p []byte) (int, error) { return c.watch.read(c.Conn, p) }

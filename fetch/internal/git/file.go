@@ -74,6 +74,9 @@ func (f *fileObjects) object(id plumbing.Hash) (object, bool, error) {
 	if encoded.Type() == plumbing.BlobObject && encoded.Size() > limits.FileBytes {
 		return object{kind: plumbing.BlobObject, left: encoded.Size()}, true, nil
 	}
+	if err := fitsStructure(encoded.Type(), encoded.Size()); err != nil {
+		return object{}, false, err
+	}
 	if encoded.Size() > limits.ContentBytes {
 		return object{}, false, fault.New(fault.ErrLimit, "the object %s has more than %s. %s", id, fault.Size(limits.ContentBytes), tree.WayOut(backend.FlagContentBytes))
 	}

@@ -53,6 +53,18 @@ func (p packed) object(id plumbing.Hash) (object, bool, error) {
 	return o, ok, nil
 }
 
+// maxStructure bounds an object that is no file: a directory of that size has hundreds of thousands
+// of entries.
+const maxStructure = 16 << 20
+
+// fitsStructure refuses a commit, tag or directory that is larger than any that is meant.
+func fitsStructure(kind plumbing.ObjectType, size int64) error {
+	if kind.IsDelta() || kind == plumbing.BlobObject || size <= maxStructure {
+		return nil
+	}
+	return fault.New(fault.ErrLimit, "the repository holds a %s of %s; one that is no file may have %s. Take it out of the source, or split the directory", kind, fault.Size(size), fault.Size(maxStructure))
+}
+
 // packReader reads a pack. It differs from go-git's own parser in that it bounds what it
 // inflates, before it inflates it: a pack of some kilobytes can hold gigabytes. Files that are
 // larger than a file may be are digested as they come by, and not held.
@@ -172,8 +184,14 @@ func (r *packReader) next() error {
 	if err != nil {
 		return err
 	}
-	if header.Type == plumbing.BlobObject && header.Length > r.file {
+	switch {
+	case header.Type == plumbing.BlobObject && header.Length > r.file:
 		return r.pass(header)
+	case header.Type.IsDelta() && header.Length > r.file:
+		return r.passDelta(header)
+	}
+	if err := fitsStructure(header.Type, header.Length); err != nil {
+		return err
 	}
 	if err := r.take(header.Length); err != nil {
 		return err
@@ -226,6 +244,22 @@ func (r *packReader) pass(header *packfile.ObjectHeader) error {
 	return nil
 }
 
+// passDelta passes over what makes a file that is too large: one that is not does not need so much
+// to be told from another one.
+func (r *packReader) passDelta(header *packfile.ObjectHeader) error {
+	if err := r.take(0); err != nil {
+		return err
+	}
+	if _, _, err := r.scanner.NextObject(io.Discard); err != nil {
+		return err
+	}
+	rec := &record{}
+	r.byOffset[header.Offset] = rec
+	r.deltas++
+	r.lose(rec)
+	return nil
+}
+
 // lose passes over a file that is made from one that was passed over, or that is itself too
 // large; what builds on it goes the same way.
 func (r *packReader) lose(rec *record) {
@@ -254,6 +288,9 @@ func (r *packReader) patch(base, rec *record) error {
 	if base.left != 0 || base.kind == plumbing.BlobObject && int64(size) > r.file {
 		r.lose(rec)
 		return nil
+	}
+	if err := fitsStructure(base.kind, int64(size)); err != nil {
+		return err
 	}
 	if err := r.take(int64(size)); err != nil {
 		return err

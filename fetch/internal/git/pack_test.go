@@ -4,9 +4,13 @@ package git
 
 import (
 	"bytes"
+	"compress/zlib"
+	"crypto/sha1"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os/exec"
+	"runtime/metrics"
 	"strings"
 	"testing"
 
@@ -80,6 +84,104 @@ func TestReadPackRefuses(t *testing.T) {
 			NewWithT(t).Expect(errors.Is(err, tc.want)).To(BeTrue(), "%v", err)
 		})
 	}
+}
+
+// entry is an object in a pack, a delta one that builds on the entry before it. content is nil
+// for as many zeros.
+type entry struct {
+	kind    plumbing.ObjectType
+	size    int64
+	content []byte
+}
+
+// written makes a pack of entries. A size may be any number: what is inside is another matter.
+func written(t *testing.T, entries ...entry) (pack []byte) {
+	t.Helper()
+	var offsets []int64
+	var b bytes.Buffer
+	b.WriteString("PACK\x00\x00\x00\x02\x00\x00\x00" + string(rune(len(entries))))
+	for i, e := range entries {
+		offsets = append(offsets, int64(b.Len()))
+		c, left := byte(e.kind)<<4|byte(e.size&15), e.size>>4
+		for ; left > 0; left >>= 7 {
+			b.WriteByte(c | 0x80)
+			c = byte(left & 0x7f)
+		}
+		b.WriteByte(c)
+		if e.kind == plumbing.OFSDeltaObject {
+			back := offsets[i] - offsets[i-1]
+			if back < 0x80 {
+				b.WriteByte(byte(back))
+			} else {
+				b.Write([]byte{0x80 | byte(back>>7-1), byte(back & 0x7f)})
+			}
+		}
+		z := zlib.NewWriter(&b)
+		if e.content != nil {
+			_, _ = z.Write(e.content)
+		} else {
+			zeros := make([]byte, 1<<20)
+			for left := e.size; left > 0; left -= int64(len(zeros)) {
+				_, _ = z.Write(zeros[:min(left, int64(len(zeros)))])
+			}
+		}
+		_ = z.Close()
+	}
+	sum := sha1.Sum(b.Bytes())
+	return append(b.Bytes(), sum[:]...)
+}
+
+// TestWhatIsNoFileIsSmall whatever it grows to: it is refused before it is inflated.
+func TestWhatIsNoFileIsSmall(t *testing.T) {
+	const mib = 1 << 20
+	// A delta that copies 64 KiB so often that they make 20 MiB.
+	grows := binary.AppendUvarint(binary.AppendUvarint(nil, 64<<10), 20*mib)
+	grows = append(grows, bytes.Repeat([]byte{0x80}, 20*mib/(64<<10))...)
+	for _, tc := range []struct {
+		name    string
+		entries []entry
+		want    string
+	}{
+		{"a tree", []entry{{kind: plumbing.TreeObject, size: 300 * mib}}, "holds a tree of 300 MiB; one that is no file may have 16 MiB"},
+		{"a commit", []entry{{kind: plumbing.CommitObject, size: 17 * mib}}, "holds a commit of 17 MiB"},
+		{"a tag", []entry{{kind: plumbing.TagObject, size: 17 * mib}}, "holds a tag of 17 MiB"},
+		{"a tree made of another", []entry{{kind: plumbing.TreeObject, size: 64 << 10}, {kind: plumbing.OFSDeltaObject, size: int64(len(grows)), content: grows}}, "holds a tree of 20 MiB"},
+		{"a large tree", []entry{{kind: plumbing.TreeObject, size: 16 * mib}}, ""},
+		{"a file made of another", []entry{{kind: plumbing.BlobObject, size: 64 << 10}, {kind: plumbing.OFSDeltaObject, size: int64(len(grows)), content: grows}}, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := NewWithT(t)
+			pack := written(t, tc.entries...)
+			_, err := backendWith(backend.DefaultLimits()).readPack(t.Context(), bytes.NewReader(pack))
+			if tc.want == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+				return
+			}
+			g.Expect(errors.Is(err, fault.ErrLimit)).To(BeTrue(), "%v", err)
+			g.Expect(err).To(MatchError(ContainSubstring(tc.want)))
+		})
+	}
+}
+
+// TestDifferencesThatAreTooLarge are not held: they make a file that is too large, or nothing.
+func TestDifferencesThatAreTooLarge(t *testing.T) {
+	const mib = 1 << 20
+	g := NewWithT(t)
+	pack := written(t, entry{kind: plumbing.BlobObject, size: 1, content: []byte("x")}, entry{kind: plumbing.OFSDeltaObject, size: 200 * mib})
+	allocated := func() uint64 {
+		sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+		metrics.Read(sample)
+		return sample[0].Value.Uint64()
+	}
+	before := allocated()
+	found, err := backendWith(backend.DefaultLimits()).readPack(t.Context(), bytes.NewReader(pack))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(allocated()-before).To(BeNumerically("<", 16*mib), "all that was ever allocated")
+	g.Expect(found.lost).To(BeTrue())
+	o, ok, err := found.object(plumbing.NewHash(strings.Repeat("a", 40)))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(ok).To(BeTrue())
+	g.Expect(o.left).To(BeNumerically("<", 0), "whichever it makes is passed over")
 }
 
 func FuzzReadPack(f *testing.F) {

@@ -4,6 +4,8 @@ package signing
 
 import (
 	"bytes"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -17,6 +19,7 @@ import (
 	openpgp "github.com/ProtonMail/go-crypto/openpgp/v2"
 
 	"kumodo.io/convoy/fetch/internal/fault"
+	"kumodo.io/convoy/fetch/internal/keybound"
 )
 
 // keyring trusts OpenPGP keys.
@@ -35,6 +38,10 @@ func newKeyring(secret string, data map[string][]byte) (*keyring, error) {
 			continue
 		}
 		keys, skipped, err := readKeys(data[name])
+		var refusal keybound.Refusal
+		if errors.As(err, &refusal) {
+			return nil, fault.New(fault.ErrSecret, "the key %s of the Secret %s cannot be used: %s", name, secret, refusal)
+		}
 		if err != nil || len(keys) == 0 {
 			return nil, fault.New(fault.ErrSecret, "the key %s of the Secret %s is no usable OpenPGP public key", name, secret)
 		}
@@ -47,6 +54,9 @@ func newKeyring(secret string, data map[string][]byte) (*keyring, error) {
 		return nil, noKeys(secret, "names that end in .asc or .gpg are", data)
 	}
 	ring.keys = merged(ring.keys)
+	if err := certified(ring.keys, secret); err != nil {
+		return nil, err
+	}
 	for _, key := range ring.keys {
 		if name, ok := unread[string(key.PrimaryKey.Fingerprint)]; ok {
 			return nil, fault.New(fault.ErrSecret, "the key %s of the Secret %s holds a copy of the OpenPGP key %016X that cannot be read, so that nobody knows whether the key is revoked; export it again, with its user IDs", name, secret, key.PrimaryKey.KeyId)
@@ -85,6 +95,9 @@ func readKeys(data []byte) (keys openpgp.EntityList, skipped []string, err error
 }
 
 func readBlock(raw []byte) (keys openpgp.EntityList, skipped []string, err error) {
+	if err := bounded(raw); err != nil {
+		return nil, nil, err
+	}
 	if keys, err = openpgp.ReadKeyRing(bytes.NewReader(raw)); err != nil {
 		return nil, nil, err
 	}
@@ -97,15 +110,78 @@ func readBlock(raw []byte) (keys openpgp.EntityList, skipped []string, err error
 	return keys, skipped, nil
 }
 
+// The kinds of packets that are keys, see RFC 9580, section 5.
+const (
+	privateKey    = 5
+	publicKey     = 6
+	privateSubkey = 7
+	publicSubkey  = 14
+)
+
+// numbered are the algorithms whose keys are as long as their first number.
+var numbered = []packet.PublicKeyAlgorithm{packet.PubKeyAlgoRSA, packet.PubKeyAlgoRSAEncryptOnly, packet.PubKeyAlgoRSASignOnly, packet.PubKeyAlgoElGamal, packet.PubKeyAlgoDSA}
+
+// bounded refuses keys of RSA, DSA and ElGamal that are too long before the library reads them:
+// what it does with private ones takes long. After the version, the time and the algorithm comes
+// the number that says how long a key is, and before it, in later versions, the length of all.
+func bounded(raw []byte) error {
+	for packets := packet.NewOpaqueReader(bytes.NewReader(raw)); ; {
+		p, err := packets.Next()
+		if err != nil {
+			return nil
+		}
+		if !slices.Contains([]uint8{privateKey, publicKey, privateSubkey, publicSubkey}, p.Tag) || len(p.Contents) == 0 {
+			continue
+		}
+		at := 6
+		if p.Contents[0] > 4 {
+			at = 10
+		}
+		// Keys of version 3 are read by nobody.
+		if p.Contents[0] < 4 || len(p.Contents) < at+2 || !slices.Contains(numbered, packet.PublicKeyAlgorithm(p.Contents[5])) {
+			continue
+		}
+		if err := keybound.Bits(int(binary.BigEndian.Uint16(p.Contents[at:])), keybound.MaxBits); err != nil {
+			return err
+		}
+	}
+}
+
+// The signatures that keys may bear over themselves: each may have to be checked.
+const (
+	maxOwn         = 250
+	maxRevocations = 100
+)
+
+// certified refuses keys that bear too many signatures over themselves: of one key, and
+// revocations of user IDs of all.
+func certified(keys openpgp.EntityList, secret string) error {
+	revocations := 0
+	for _, key := range keys {
+		own := len(key.Revocations) + len(key.DirectSignatures)
+		for _, identity := range key.Identities {
+			own += len(identity.SelfCertifications) + len(identity.Revocations)
+			revocations += len(identity.Revocations)
+		}
+		for _, subkey := range key.Subkeys {
+			own += len(subkey.Bindings) + len(subkey.Revocations)
+		}
+		if own > maxOwn || revocations > maxRevocations {
+			return fault.New(fault.ErrSecret, "the OpenPGP key %016X in the Secret %s cannot be used: %d signatures over itself are accepted of a key, and %d revocations of user IDs of all; export it again with gpg --export-options export-minimal",
+				key.PrimaryKey.KeyId, secret, maxOwn, maxRevocations)
+		}
+	}
+	return nil
+}
+
 // primaries returns the fingerprints of all primary keys in a block, once for each copy.
 func primaries(raw []byte) (fingerprints []string) {
-	const public, private = 6, 5
 	for packets := packet.NewOpaqueReader(bytes.NewReader(raw)); ; {
 		p, err := packets.Next()
 		if err != nil {
 			return fingerprints
 		}
-		if p.Tag != public && p.Tag != private {
+		if p.Tag != publicKey && p.Tag != privateKey {
 			continue
 		}
 		parsed, err := p.Parse()

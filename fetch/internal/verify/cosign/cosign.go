@@ -19,6 +19,7 @@ import (
 
 	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
 	"kumodo.io/convoy/fetch/internal/fault"
+	"kumodo.io/convoy/fetch/internal/keybound"
 	"kumodo.io/convoy/fetch/internal/verify/attached"
 )
 
@@ -135,7 +136,10 @@ func (s *search) layers(ctx context.Context, layers []ocispec.Descriptor) (signe
 
 // check returns who made the signature in a layer. The error is fault.ErrVerification.
 func (v *Verifier) check(layer ocispec.Descriptor, data []byte, subject attached.Subject) (string, error) {
-	found, err := read(layer, data)
+	found, err := signature{}, bounded(layer, data)
+	if err == nil {
+		found, err = read(layer, data)
+	}
 	if err == nil && found.payload != nil {
 		err = claims(found.payload, subject)
 	}
@@ -161,6 +165,19 @@ func (v *Verifier) check(layer ocispec.Descriptor, data []byte, subject attached
 		reason = "none of the trusted keys made it: " + reason
 	}
 	return "", fault.New(fault.ErrVerification, "%s", reason)
+}
+
+// bounded refuses what brings keys, in certificates and the like, that cost too much to use.
+func bounded(layer ocispec.Descriptor, data []byte) error {
+	if layer.MediaType != simpleSigning {
+		return keybound.Check(data, keybound.MaxBits)
+	}
+	for _, name := range []string{annotationCertificate, annotationLog, annotationTimestamp} {
+		if err := keybound.Check([]byte(layer.Annotations[name]), keybound.MaxBits); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // signs refuses statements that are about the artifact, but do not sign it.

@@ -3,7 +3,13 @@
 package cosign
 
 import (
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
 	"errors"
+	"math/big"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -54,6 +60,48 @@ func TestClaims(t *testing.T) {
 			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(tc.want)))
 		})
 	}
+}
+
+// TestSignaturesWithLongKeys bring them in a certificate, and that is looked at first.
+func TestSignaturesWithLongKeys(t *testing.T) {
+	g := NewWithT(t)
+	v, err := New(nil, "team/s", map[string][]byte{"a.pub": []byte(signer.Public(t, signer.Key(t)))})
+	g.Expect(err).NotTo(HaveOccurred())
+	der := testsource.LongCertificate(t, 9000)
+	text := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	encoded := base64.StdEncoding.EncodeToString
+	body := encoded([]byte(`{"kind":"hashedrekord","spec":{"signature":{"publicKey":{"content":"` + encoded([]byte(text)) + `"}}}}`))
+	for name, tc := range map[string]struct {
+		layer ocispec.Descriptor
+		data  string
+	}{
+		"a certificate":        {layer: ocispec.Descriptor{MediaType: simpleSigning, Annotations: map[string]string{annotationCertificate: text}}},
+		"the entry of a log":   {layer: ocispec.Descriptor{MediaType: simpleSigning, Annotations: map[string]string{annotationLog: `{"Payload":{"body":"` + body + `"}}`}}},
+		"a timestamp":          {layer: ocispec.Descriptor{MediaType: simpleSigning, Annotations: map[string]string{annotationTimestamp: `{"SignedRFC3161Timestamp":"` + encoded(der) + `"}`}}},
+		"a bundle":             {layer: ocispec.Descriptor{MediaType: bundleArtifact}, data: `{"verificationMaterial":{"certificate":{"rawBytes":"` + encoded(der) + `"}}}`},
+		"the log of a bundle":  {layer: ocispec.Descriptor{MediaType: bundleArtifact}, data: `{"verificationMaterial":{"tlogEntries":[{"canonicalizedBody":"` + body + `"}]}}`},
+		"a chain, old bundles": {layer: ocispec.Descriptor{MediaType: bundleArtifact}, data: `{"verificationMaterial":{"x509CertificateChain":{"certificates":[{"rawBytes":"` + encoded(der) + `"}]}}}`},
+	} {
+		_, err := v.check(tc.layer, []byte(tc.data), subject())
+		g.Expect(errors.Is(err, fault.ErrVerification)).To(BeTrue(), "%s: %v", name, err)
+		g.Expect(err).To(MatchError(ContainSubstring("of 9000 bits, and 8192 are the most")), name)
+	}
+}
+
+// TestKeysThatCostTooMuch are not tried.
+func TestKeysThatCostTooMuch(t *testing.T) {
+	g := NewWithT(t)
+	one := signer.Public(t, signer.Key(t))
+	_, err := New(nil, "team/s", map[string][]byte{"a.pub": []byte(strings.Repeat(one, 50))})
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = New(nil, "team/s", map[string][]byte{"a.pub": []byte(strings.Repeat(one, 30)), "b.pub": []byte(strings.Repeat(one, 21))})
+	g.Expect(errors.Is(err, fault.ErrSecret)).To(BeTrue(), "%v", err)
+	g.Expect(err).To(MatchError(And(ContainSubstring("the Secret team/s"), ContainSubstring("more than the 50 keys"))))
+	long, err := x509.MarshalPKIXPublicKey(&rsa.PublicKey{N: new(big.Int).Lsh(big.NewInt(1), 9000-1), E: 65537})
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = New(nil, "team/s", map[string][]byte{"a.pub": pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: long})})
+	g.Expect(errors.Is(err, fault.ErrSecret)).To(BeTrue(), "%v", err)
+	g.Expect(err).To(MatchError(And(ContainSubstring("the key a.pub of the Secret team/s"), ContainSubstring("of 9000 bits, and 8192 are the most"))))
 }
 
 // TestBlob has the manifest signed as a file, by a key that is trusted.

@@ -22,6 +22,7 @@ import (
 
 	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
 	"kumodo.io/convoy/fetch/internal/fault"
+	"kumodo.io/convoy/fetch/internal/keybound"
 )
 
 // minRSA is the shortest RSA key that is trusted, in bits.
@@ -65,6 +66,9 @@ func trust(identities []sourcev1alpha1.OIDCIdentity, secret string, data map[str
 		return []trusted{t}, err
 	case len(keys) == 0:
 		return nil, fault.New(fault.ErrSecret, "the Secret %s holds no keys to trust: public keys under names that end in %s expected, found are [%s]", secret, sourcev1alpha1.SecretSuffixPublicKey, strings.Join(names, " "))
+	}
+	if err := keybound.Few(data, keys); err != nil {
+		return nil, fault.New(fault.ErrSecret, "the keys of the Secret %s that end in %s cannot be used: %s", secret, sourcev1alpha1.SecretSuffixPublicKey, err)
 	}
 	var list []trusted
 	for _, name := range keys {
@@ -170,7 +174,7 @@ func hashesOf(key crypto.PublicKey) ([]crypto.Hash, error) {
 		if key.N.BitLen() < minRSA {
 			return nil, errors.New("the RSA key has fewer than 2048 bits")
 		}
-		return []crypto.Hash{crypto.SHA256}, nil
+		return []crypto.Hash{crypto.SHA256}, keybound.Bits(key.N.BitLen(), keybound.MaxBits)
 	case ed25519.PublicKey:
 		return []crypto.Hash{crypto.SHA512}, nil
 	}

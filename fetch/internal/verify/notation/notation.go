@@ -20,6 +20,7 @@ import (
 
 	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
 	"kumodo.io/convoy/fetch/internal/fault"
+	"kumodo.io/convoy/fetch/internal/keybound"
 	"kumodo.io/convoy/fetch/internal/verify/attached"
 )
 
@@ -29,6 +30,8 @@ const (
 	artifactType = "application/vnd.cncf.notary.signature"
 	// storeName is what the policy that holds without one of the Secret calls its stores.
 	storeName = "trusted"
+	// maxEnvelope bounds a signature with its certificates, whose own signatures are all checked.
+	maxEnvelope = 256 << 10
 )
 
 // Verifier accepts the signatures that a trust policy accepts. It is safe for concurrent use.
@@ -87,6 +90,13 @@ func (v *Verifier) Verify(ctx context.Context, repository *remote.Repository, su
 
 // check returns the subject of the certificate that made a signature.
 func (v *Verifier) check(ctx context.Context, mediaType string, envelope []byte, subject attached.Subject) (string, error) {
+	if len(envelope) > maxEnvelope {
+		return "", fault.New(fault.ErrVerification, "it has %s, and %s are the most that are accepted", fault.Size(int64(len(envelope))), fault.Size(maxEnvelope))
+	}
+	// The chain of certificates is checked before the signature is.
+	if err := keybound.Check(envelope, keybound.MaxBits); err != nil {
+		return "", fault.New(fault.ErrVerification, "%s", err)
+	}
 	outcome, err := v.verifier.Verify(ctx, subject.Descriptor, envelope, notation.VerifierVerifyOptions{ArtifactReference: subject.String(), SignatureMediaType: mediaType})
 	if err == nil && (outcome == nil || outcome.Error != nil || outcome.EnvelopeContent == nil || len(outcome.EnvelopeContent.SignerInfo.CertificateChain) == 0) {
 		err = errors.New("the signature has no signer")
@@ -110,10 +120,13 @@ func (c certificates) GetCertificates(_ context.Context, purpose truststore.Type
 
 func certificatesOf(secret string, data map[string][]byte) (certificates, error) {
 	found := certificates{}
-	for _, name := range slices.Sorted(maps.Keys(data)) {
-		if !strings.HasSuffix(name, sourcev1alpha1.SecretSuffixCertificate) && !strings.HasSuffix(name, sourcev1alpha1.SecretSuffixPEM) {
-			continue
-		}
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(data)), func(name string) bool {
+		return !strings.HasSuffix(name, sourcev1alpha1.SecretSuffixCertificate) && !strings.HasSuffix(name, sourcev1alpha1.SecretSuffixPEM)
+	})
+	if err := keybound.Few(data, names); err != nil {
+		return nil, fault.New(fault.ErrSecret, "the certificates of the Secret %s cannot be used: %s", secret, err)
+	}
+	for _, name := range names {
 		list, err := parse(data[name])
 		if err == nil {
 			err = truststore.ValidateCertificates(list)

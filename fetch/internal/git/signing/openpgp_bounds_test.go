@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package signing
+
+import (
+	"bytes"
+	"crypto/rsa"
+	"errors"
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
+	. "github.com/onsi/gomega"
+
+	"kumodo.io/convoy/fetch/internal/fault"
+	"kumodo.io/convoy/fetch/internal/testsource"
+)
+
+// TestOpenPGPKeysThatAreTooLong are not read, public or private, primary or not.
+func TestOpenPGPKeysThatAreTooLong(t *testing.T) {
+	for bits, fine := range map[int]bool{8192: true, 8200: false, 65528: false} {
+		n := new(big.Int).Lsh(big.NewInt(1), uint(bits-1))
+		long := packet.NewRSAPublicKey(now, &rsa.PublicKey{N: n.SetBit(n, 0, 1), E: 65537})
+		subkey := *long
+		subkey.IsSubkey = true
+		for name, key := range map[string]*packet.PublicKey{"primary": long, "subkey": &subkey} {
+			g := NewWithT(t)
+			var ring bytes.Buffer
+			g.Expect(testsource.NewOpenPGPKey(t, now.Add(-day), 0).Entity.Serialize(&ring)).To(Succeed())
+			g.Expect(key.Serialize(&ring)).To(Succeed())
+			for form, content := range map[string]string{"raw": ring.String(), "armored": armored(t, "PGP PUBLIC KEY BLOCK", ring.String())} {
+				_, err := NewVerifier(OpenPGP, "team/keys", map[string][]byte{"a.asc": []byte(content)})
+				if fine {
+					g.Expect(bounded(ring.Bytes())).To(Succeed())
+					continue
+				}
+				g.Expect(errors.Is(err, fault.ErrSecret)).To(BeTrue(), "%s %s: %v", name, form, err)
+				g.Expect(err).To(MatchError(And(ContainSubstring("the key a.asc of the Secret team/keys"), ContainSubstring("bits, and 8192 are the most"))))
+			}
+		}
+		// A private key begins with the public one.
+		var one bytes.Buffer
+		NewWithT(t).Expect(long.Serialize(&one)).To(Succeed())
+		one.Bytes()[0] ^= publicKey ^ privateKey
+		NewWithT(t).Expect(bounded(one.Bytes()) == nil).To(Equal(fine), "%d bits", bits)
+	}
+}
+
+// TestManySignaturesOfAKeyOverItself would all be checked.
+func TestManySignaturesOfAKeyOverItself(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind packet.SignatureType
+		most int
+	}{
+		"certifications": {packet.SigTypePositiveCert, maxOwn},
+		"revocations":    {packet.SigTypeCertificationRevocation, maxRevocations},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			key := testsource.NewOpenPGPKey(t, now.Add(-day), 0).Entity
+			var identity bytes.Buffer
+			g.Expect(key.PrimaryKey.Serialize(&identity)).To(Succeed())
+			for _, id := range key.Identities {
+				g.Expect(id.UserId.Serialize(&identity)).To(Succeed())
+				one := *id.SelfCertifications[0].Packet
+				one.SigType = tc.kind
+				g.Expect(one.SignUserId(id.UserId.Id, key.PrimaryKey, key.PrivateKey, at(now.Add(-time.Hour)))).To(Succeed())
+				var signature bytes.Buffer
+				g.Expect(one.Serialize(&signature)).To(Succeed())
+				for n, fine := range map[int]bool{tc.most - 1: true, tc.most + 1: false} {
+					ring := append(bytes.Clone(identity.Bytes()), bytes.Repeat(signature.Bytes(), n)...)
+					_, err := NewVerifier(OpenPGP, "team/keys", map[string][]byte{"a.gpg": ring})
+					if fine {
+						g.Expect(err).NotTo(HaveOccurred())
+						continue
+					}
+					g.Expect(errors.Is(err, fault.ErrSecret)).To(BeTrue(), "%d: %v", n, err)
+					g.Expect(err).To(MatchError(ContainSubstring("250 signatures over itself are accepted of a key, and 100 revocations")))
+				}
+			}
+		})
+	}
+}
