@@ -3,6 +3,7 @@
 package process
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -10,9 +11,12 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"kumodo.io/convoy/client/clientset/versioned"
+	"kumodo.io/convoy/internal/scoped"
 	"kumodo.io/convoy/internal/shard"
 )
 
@@ -63,7 +67,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "Namespace in which convoy is installed; its Leases are there.")
 	fs.StringVar(&o.Installation, "installation", o.Installation, "Name of this installation in the marks on applied objects, the same in all of convoy's processes. Empty: the UID of the host's namespace kube-system.")
 	fs.IntVar(&o.Shards, "shards", o.Shards, "Number of shards, the same in all of convoy's processes.")
-	fs.BoolVar(&o.ShardScopedCache, "shard-scoped-cache", o.ShardScopedCache, "Cache Releases, ReleaseInventories and Clusters of the owned shards only. Refused: not built yet.")
+	fs.BoolVar(&o.ShardScopedCache, "shard-scoped-cache", o.ShardScopedCache, "Hold Releases, ReleaseInventories and Clusters of the shards that are worked on in memory, and no others.")
 	fs.DurationVar(&o.Resync, "resync", o.Resync, "How often each object is looked at although nothing changed.")
 	fs.IntVar(&o.Workers, "workers", o.Workers, "How many objects of a kind are worked on at once.")
 	fs.StringVar(&o.MetricsAddr, "metrics-addr", o.MetricsAddr, "Address at which /metrics, /livez and /readyz are served.")
@@ -79,7 +83,6 @@ func (o *Options) Validate() []error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	check(!o.ShardScopedCache, "--shard-scoped-cache: not built yet; every process caches all objects")
 	check(o.Shards >= 1, "--shards: %d is not 1 or more", o.Shards)
 	check(o.Workers >= 1, "--workers: %d is not 1 or more", o.Workers)
 	check(o.Resync >= time.Second, "--resync: %s is less than 1s", o.Resync)
@@ -122,6 +125,19 @@ func BuiltIn(config *rest.Config) *rest.Config {
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
 	return config
+}
+
+// Labels gives what is to be waited for before caches are filled by shard labels: that these are
+// those of the present number of shards. Without --shard-scoped-cache it is nothing.
+func (o *Options) Labels(host *rest.Config, convoy versioned.Interface) (await func(context.Context) error, err error) {
+	if !o.ShardScopedCache {
+		return func(context.Context) error { return nil }, nil
+	}
+	client, err := metadata.NewForConfig(host)
+	if err != nil {
+		return nil, fmt.Errorf("metadata client of the host cluster: %w", err)
+	}
+	return scoped.Labels{Client: convoy, Metadata: client, Shards: o.Shards}.Await, nil
 }
 
 // Identity is a name for this process that no other one has: in a pod the pod's own.
