@@ -122,6 +122,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &corev1alpha1.RenderSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RenderStatus"):
 		return &corev1alpha1.RenderStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RequestedSync"):
+		return &corev1alpha1.RequestedSyncApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RetrySpec"):
 		return &corev1alpha1.RetrySpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RollbackStatus"):

@@ -392,6 +392,9 @@ type SyncStatus struct {
 	// last handled.
 	// +optional
 	LastHandledForceAt string `json:"lastHandledForceAt,omitempty"`
+	// requested is the request for a sync that is not handled yet, and what it is for.
+	// +optional
+	Requested *RequestedSync `json:"requested,omitempty"`
 	// attempts is the number of failed attempts at the present desired state.
 	// +optional
 	Attempts int32 `json:"attempts,omitempty"`
@@ -412,6 +415,19 @@ type SyncStatus struct {
 	// reached. The annotation convoy.kumodo.io/orphan-after counts from it.
 	// +optional
 	UnreachableSince *metav1.Time `json:"unreachableSince,omitempty"`
+}
+
+// RequestedSync is a request for a sync, and what was desired when it was first looked at: what
+// comes after that needs another request where syncs are requested.
+type RequestedSync struct {
+	// at is the value of the sync-requested-at annotation, unless that is handled.
+	// +optional
+	At string `json:"at,omitempty"`
+	// forceAt is the value of the sync-force-requested-at annotation, unless that is handled.
+	// +optional
+	ForceAt string `json:"forceAt,omitempty"`
+	// render is the digest of what is to be synced.
+	Render string `json:"render"`
 }
 
 // RollbackStatus tells of a rollback. It ends when source or spec give another render than

@@ -358,6 +358,11 @@ func (in RenderStatus) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RequestedSync) OpenAPIModelName() string {
+	return "io.kumodo.convoy.core.v1alpha1.RequestedSync"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in RetrySpec) OpenAPIModelName() string {
 	return "io.kumodo.convoy.core.v1alpha1.RetrySpec"
 }

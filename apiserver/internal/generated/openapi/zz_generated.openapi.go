@@ -144,6 +144,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.ReleaseValuesOptions{}.OpenAPIModelName():              schema_convoy_api_core_v1alpha1_ReleaseValuesOptions(ref),
 		v1alpha1.RenderSpec{}.OpenAPIModelName():                        schema_convoy_api_core_v1alpha1_RenderSpec(ref),
 		v1alpha1.RenderStatus{}.OpenAPIModelName():                      schema_convoy_api_core_v1alpha1_RenderStatus(ref),
+		v1alpha1.RequestedSync{}.OpenAPIModelName():                     schema_convoy_api_core_v1alpha1_RequestedSync(ref),
 		v1alpha1.RetrySpec{}.OpenAPIModelName():                         schema_convoy_api_core_v1alpha1_RetrySpec(ref),
 		v1alpha1.RollbackStatus{}.OpenAPIModelName():                    schema_convoy_api_core_v1alpha1_RollbackStatus(ref),
 		v1alpha1.SecretKeyReference{}.OpenAPIModelName():                schema_convoy_api_core_v1alpha1_SecretKeyReference(ref),
@@ -6620,6 +6621,42 @@ func schema_convoy_api_core_v1alpha1_RenderStatus(ref common.ReferenceCallback) 
 	}
 }
 
+func schema_convoy_api_core_v1alpha1_RequestedSync(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RequestedSync is a request for a sync, and what was desired when it was first looked at: what comes after that needs another request where syncs are requested.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"at": {
+						SchemaProps: spec.SchemaProps{
+							Description: "at is the value of the sync-requested-at annotation, unless that is handled.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"forceAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "forceAt is the value of the sync-force-requested-at annotation, unless that is handled.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"render": {
+						SchemaProps: spec.SchemaProps{
+							Description: "render is the digest of what is to be synced.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"render"},
+			},
+		},
+	}
+}
+
 func schema_convoy_api_core_v1alpha1_RetrySpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -6941,6 +6978,12 @@ func schema_convoy_api_core_v1alpha1_SyncStatus(ref common.ReferenceCallback) co
 							Format:      "",
 						},
 					},
+					"requested": {
+						SchemaProps: spec.SchemaProps{
+							Description: "requested is the request for a sync that is not handled yet, and what it is for.",
+							Ref:         ref(v1alpha1.RequestedSync{}.OpenAPIModelName()),
+						},
+					},
 					"attempts": {
 						SchemaProps: spec.SchemaProps{
 							Description: "attempts is the number of failed attempts at the present desired state.",
@@ -6996,7 +7039,7 @@ func schema_convoy_api_core_v1alpha1_SyncStatus(ref common.ReferenceCallback) co
 			},
 		},
 		Dependencies: []string{
-			v1.Time{}.OpenAPIModelName()},
+			v1.Time{}.OpenAPIModelName(), v1alpha1.RequestedSync{}.OpenAPIModelName()},
 	}
 }
 

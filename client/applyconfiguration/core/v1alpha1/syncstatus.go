@@ -18,6 +18,8 @@ type SyncStatusApplyConfiguration struct {
 	// lastHandledForceAt is the value of the sync-force-requested-at annotation that was
 	// last handled.
 	LastHandledForceAt *string `json:"lastHandledForceAt,omitempty"`
+	// requested is the request for a sync that is not handled yet, and what it is for.
+	Requested *RequestedSyncApplyConfiguration `json:"requested,omitempty"`
 	// attempts is the number of failed attempts at the present desired state.
 	Attempts *int32 `json:"attempts,omitempty"`
 	// startedAt is when the sync that is under way began.
@@ -52,6 +54,14 @@ func (b *SyncStatusApplyConfiguration) WithLastHandledAt(value string) *SyncStat
 // If called multiple times, the LastHandledForceAt field is set to the value of the last call.
 func (b *SyncStatusApplyConfiguration) WithLastHandledForceAt(value string) *SyncStatusApplyConfiguration {
 	b.LastHandledForceAt = &value
+	return b
+}
+
+// WithRequested sets the Requested field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Requested field is set to the value of the last call.
+func (b *SyncStatusApplyConfiguration) WithRequested(value *RequestedSyncApplyConfiguration) *SyncStatusApplyConfiguration {
+	b.Requested = value
 	return b
 }
 
