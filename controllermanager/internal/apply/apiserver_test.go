@@ -69,6 +69,7 @@ type request struct {
 	selector string
 	partial  bool
 	live     *unstructured.Unstructured // nil when there is none
+	result   *unstructured.Unstructured // what a write would store
 }
 
 func (r request) String() string {
@@ -363,6 +364,7 @@ func (s *apiServer) patch(r request, gvr schema.GroupVersionResource, gvk schema
 }
 
 func (s *apiServer) write(r request, obj *unstructured.Unstructured) (any, *metav1.Status) {
+	r.result = obj
 	if s.refuse != nil {
 		if status := s.refuse(r); status != nil {
 			return nil, status

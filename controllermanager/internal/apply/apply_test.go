@@ -166,6 +166,19 @@ func TestApplyRace(t *testing.T) {
 	}
 }
 
+// TestWhatIsNoMark: an annotation that has not the form of a mark makes an object nobody's.
+func TestWhatIsNoMark(t *testing.T) {
+	g := NewWithT(t)
+	s := newAPIServer(t)
+	e := apply1(t, applier(s, release()), settings("{k: v}"))
+	s.change(settingsPath, annotate(corev1alpha1.AnnotationRelease, "nobody"))
+
+	result := applier(s, release(), e).Apply(context.Background(), []render.Object{settings("{k: v}")})[0]
+
+	g.Expect(result.Err).NotTo(HaveOccurred())
+	g.Expect(s.get(settingsPath).GetAnnotations()).To(HaveKeyWithValue(corev1alpha1.AnnotationRelease, "home/team/shop"))
+}
+
 func TestApplyBusyObject(t *testing.T) {
 	g := NewWithT(t)
 	s := newAPIServer(t)

@@ -114,10 +114,11 @@ func (d *delivery) sendRead(ctx context.Context) (*unstructured.Unstructured, Ac
 }
 
 // free tells whether this Release may write to the object. One that another Release has is
-// claimed; the error is outdated when it changed meanwhile.
+// claimed; the error is outdated when it changed meanwhile. What has not the form of a mark is
+// nobody's.
 func (d *delivery) free(ctx context.Context, live *unstructured.Unstructured) error {
 	owner := live.GetAnnotations()[corev1alpha1.AnnotationRelease]
-	if owner == "" || owner == d.owner {
+	if _, _, _, marks := corev1alpha1.ParseReleaseAnnotation(owner); !marks || owner == d.owner {
 		return terminating(live)
 	}
 	free, err := d.givenUp(ctx, owner)

@@ -42,7 +42,7 @@ type Others interface {
 	Inside(namespace string) (types.NamespacedName, corev1alpha1.ObjectKey, bool)
 	// Kinds are those of all objects that Releases have in namespaces of a name, on whatever
 	// cluster: two Clusters may be the same one.
-	Kinds(namespace string) []schema.GroupVersionKind
+	Kinds(ctx context.Context, namespace string) ([]schema.GroupVersionKind, error)
 }
 
 // neighbour gives the Release that a mark or a claim names, when it is of this installation.

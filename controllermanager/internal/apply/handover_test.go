@@ -25,7 +25,9 @@ type neighbourhood struct {
 	kinds    []schema.GroupVersionKind
 }
 
-func (n neighbourhood) Kinds(string) []schema.GroupVersionKind { return n.kinds }
+func (n neighbourhood) Kinds(context.Context, string) ([]schema.GroupVersionKind, error) {
+	return n.kinds, nil
+}
 
 func (n neighbourhood) Standing(_ context.Context, name types.NamespacedName, _ corev1alpha1.ObjectKey) (Standing, error) {
 	if standing, ok := n.standing[name.String()]; ok {

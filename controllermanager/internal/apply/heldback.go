@@ -104,7 +104,11 @@ func objectsInside(owner string, key corev1alpha1.ObjectKey) string {
 // "" when there is none. Such a Release may know the cluster by another name, so that only the
 // cluster can tell.
 func (a *Applier) tenant(ctx context.Context, namespace string) (owner string, key corev1alpha1.ObjectKey, err error) {
-	for _, kind := range a.options.Others.Kinds(namespace) {
+	kinds, err := a.options.Others.Kinds(ctx, namespace)
+	if err != nil {
+		return "", key, err
+	}
+	for _, kind := range kinds {
 		err := a.list(ctx, place{kind, namespace}, corev1alpha1.LabelOwner, func(object *metav1.PartialObjectMetadata) error {
 			mark := object.Annotations[corev1alpha1.AnnotationRelease]
 			if mark != "" && mark != a.owner && object.DeletionTimestamp == nil {

@@ -9,20 +9,30 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/internal/managed"
 	"kumodo.io/convoy/render"
 )
 
-// refused finds out why the server called an existing object invalid, and replaces the
-// object when that is because of immutable fields and may be done.
+// refused finds out why the server called an existing object invalid. What others put beside
+// the desired fields, where the two cannot be together, is taken away. An object of which the
+// server says that its fields cannot change is replaced, where that may be done.
 func (d *delivery) refused(ctx context.Context, cause error) (*unstructured.Unstructured, Action, error) {
 	creatable, obstacle := d.creatable(ctx)
 	if !creatable && (apierrors.IsInvalid(obstacle) || !saysImmutable(cause)) {
 		return nil, "", cause
+	}
+	if !saysImmutable(cause) {
+		live, err := d.clear(ctx, cause)
+		if err == nil {
+			return live, Configured, terminating(live)
+		}
+		if cause = err; !apierrors.IsInvalid(cause) || !hasCause(cause, managed.Immutable) {
+			return nil, "", cause
+		}
 	}
 	live, err := d.client.Get(ctx, d.key.Name, metav1.GetOptions{})
 	if err != nil {
@@ -66,12 +76,9 @@ func withoutNodePorts(service *unstructured.Unstructured) {
 	}
 }
 
-// saysImmutable tells that every cause of an answer is worded as apimachinery words an
-// immutable field.
+// saysImmutable tells that every cause of an answer names a field that cannot change.
 func saysImmutable(err error) bool {
-	return len(causes(err)) > 0 && !hasCause(err, func(c metav1.StatusCause) bool {
-		return !strings.HasSuffix(c.Message, apivalidation.FieldImmutableErrorMsg)
-	})
+	return len(causes(err)) > 0 && !hasCause(err, func(c metav1.StatusCause) bool { return !managed.Immutable(c) })
 }
 
 // notReplaced gives the reason why the object is not deleted and created again, "" when

@@ -146,8 +146,8 @@ func TestReplacementRefused(t *testing.T) {
 		hint   string
 	}{
 		{"a claim's data", claim("a", ""), claim("b", ""), fixed("Forbidden: spec is immutable"), "its data"},
-		{"marked live", widget("1", ", annotations: {helm.sh/resource-policy: keep}"), widget("2", ""), fixed("size is fixed"), "never to be deleted"},
-		{"marked in the source", widget("1", ""), widget("2", ", annotations: {convoy.kumodo.io/prune: disabled}"), fixed("size is fixed"), "never to be deleted"},
+		{"marked live", widget("1", ", annotations: {helm.sh/resource-policy: keep}"), widget("2", ""), fixed("size cannot be changed"), "never to be deleted"},
+		{"marked in the source", widget("1", ""), widget("2", ", annotations: {convoy.kumodo.io/prune: disabled}"), fixed("size cannot be changed"), "never to be deleted"},
 		{"the server would not create it", widget("1", ""), widget("2", ""), func(r request) *metav1.Status {
 			if r.verb == "create" {
 				return statusf(http.StatusForbidden, metav1.StatusReasonForbidden, "exceeded quota")
@@ -173,8 +173,29 @@ func TestReplacementRefused(t *testing.T) {
 	}
 }
 
-// TestUndecidedIsNotImmutable: without the server's word, and without apimachinery's
-// wording, the answer stays what it is.
+// TestInvalidIsNotImmutable: a server that would create the object, and does not say that a
+// field cannot change, has something else against it.
+func TestInvalidIsNotImmutable(t *testing.T) {
+	g := NewWithT(t)
+	s := newAPIServer(t)
+	e := apply1(t, applier(s, release()), settings("{k: a}"))
+	s.refuse = func(r request) *metav1.Status {
+		if r.verb != "apply" {
+			return nil
+		}
+		return invalid(r.live.GroupVersionKind(), "settings", metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: "data", Message: `Invalid value: "immutable": rule 7`})
+	}
+	s.asked()
+
+	result := applier(s, release(replaceImmutable), e).Apply(context.Background(), []render.Object{settings("{k: b}")})[0]
+
+	g.Expect(Reason(result.Err)).To(Equal(corev1alpha1.ReasonApplyFailed))
+	g.Expect(result.Err).To(MatchError(`invalid: data: Invalid value: "immutable": rule 7`))
+	g.Expect(s.asked()).NotTo(ContainElement(HavePrefix("delete")))
+}
+
+// TestUndecidedIsNotImmutable: without the server's word that it would create the object, the
+// answer stays what it is.
 func TestUndecidedIsNotImmutable(t *testing.T) {
 	g := NewWithT(t)
 	s := newAPIServer(t)

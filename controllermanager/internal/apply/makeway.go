@@ -175,8 +175,7 @@ func failed(live *unstructured.Unstructured) bool {
 
 // ended tells whether an object does not run (any more): only Jobs and Pods do.
 func ended(live *unstructured.Unstructured) bool {
-	runs := groupKind(live) == jobKind || groupKind(live) == podKind
-	return !runs || failed(live) || says(live, "Complete", "Succeeded")
+	return !Ends(live) || failed(live) || says(live, "Complete", "Succeeded")
 }
 
 // says tells whether a Job has a condition, or a Pod is in a phase.

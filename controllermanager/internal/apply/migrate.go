@@ -74,12 +74,7 @@ func migration(live *unstructured.Unstructured) ([]byte, error) {
 			return nil, fmt.Errorf("migrating the managed fields of %s: %w", manager, err)
 		}
 	}
-	operations := []map[string]any{
-		// Replaced rather than tested: a test that fails is an invalid request, a wrong
-		// resourceVersion a conflict.
-		{"op": "replace", "path": "/metadata/resourceVersion", "value": live.GetResourceVersion()},
-		{"op": "replace", "path": "/metadata/managedFields", "value": upgraded.GetManagedFields()},
-	}
+	operations := managing(live, upgraded.GetManagedFields())
 	if _, ok := live.GetAnnotations()[corev1.LastAppliedConfigAnnotation]; ok {
 		annotation := pointer{"metadata", "annotations", corev1.LastAppliedConfigAnnotation}
 		operations = append(operations, map[string]any{"op": "remove", "path": annotation.String()})
@@ -89,4 +84,14 @@ func migration(live *unstructured.Unstructured) ([]byte, error) {
 		return nil, fmt.Errorf("encoding the migration of managed fields: %w", err)
 	}
 	return patch, nil
+}
+
+// managing are the operations of a JSON patch that give a live object other managed fields.
+func managing(live *unstructured.Unstructured, fields []metav1.ManagedFieldsEntry) []map[string]any {
+	return []map[string]any{
+		// Replaced rather than tested: a test that fails is an invalid request, a wrong
+		// resourceVersion a conflict.
+		{"op": "replace", "path": "/metadata/resourceVersion", "value": live.GetResourceVersion()},
+		{"op": "replace", "path": "/metadata/managedFields", "value": fields},
+	}
 }

@@ -45,9 +45,11 @@ type Manager struct {
 	shards    *shard.Manager
 	events    record.EventBroadcaster
 	recorder  record.EventRecorder
-	synced    atomic.Bool
-	farewell  farewell
-	gained    atomic.Pointer[time.Time] // when shards were gained last; nil: not yet
+	// labels returns when the caches can be filled by them.
+	labels   func(ctx context.Context) error
+	synced   atomic.Bool
+	farewell farewell
+	gained   atomic.Pointer[time.Time] // when shards were gained last; nil: not yet
 	// references tells of changes of the ConfigMaps and Secrets that objects refer to.
 	references *references.Watcher[owner]
 
@@ -60,8 +62,11 @@ type Manager struct {
 
 // New puts the parts together. Nothing is sent to any server before Run.
 func (c *CompletedConfig) New() (*Manager, error) {
-	m := &Manager{config: c, informers: newInformers(c.convoy, c.options.Process.Resync)}
+	m := &Manager{config: c, informers: newInformers(c.convoy, c.options.Process.Resync, c.options.Process.ShardScopedCache)}
 	var err error
+	if m.labels, err = c.options.Process.Labels(c.rest, c.convoy); err != nil {
+		return nil, err
+	}
 	if m.shards, err = shard.NewManager(shard.Options{
 		Client: c.kube, Namespace: c.options.Process.Namespace, Component: leaseComponent,
 		Identity: process.Identity(), Shards: c.options.Process.Shards, Registerer: c.registry, Fence: c.fence,
@@ -90,6 +95,9 @@ func (m *Manager) build() error {
 	renderer := render.New(render.Options{Limits: c.options.RenderLimits(), Workers: c.options.Render.Workers})
 	if err := m.watchReferences(connections); err != nil {
 		return err
+	}
+	if m.informers.byShard != nil {
+		c.registry.MustRegister(m.informers.byShard.Collector(leaseComponent))
 	}
 	return errors.Join(
 		c.registry.Register(fetchmetrics.NewCollector(coordinator)),
@@ -146,6 +154,9 @@ func (m *Manager) buildReleases(reader *references.Reader, connections *clusterc
 	if m.config.store != nil {
 		config.Renders = m.config.store
 	}
+	if m.informers.byShard != nil {
+		config.Elsewhere = m.informers.elsewhere
+	}
 	config.Harness.GroupOf = func(key types.NamespacedName) string { return m.releases.Cluster(key) }
 	config.Harness.GroupLimit = m.config.options.Apply.ClusterConcurrency
 	m.releases, err = release.New(config)
@@ -184,9 +195,13 @@ func (m *Manager) work(ctx context.Context) error {
 	defer m.events.Shutdown()
 	// The informers end with this function, also when a part failed.
 	ctx, cancel := context.WithCancel(ctx)
-	defer m.informers.factory.Shutdown()
+	defer m.informers.stop()
 	defer cancel()
-	if err := m.informers.start(ctx); err != nil {
+	err := m.informers.start(ctx)
+	if err == nil {
+		err = m.labels(ctx)
+	}
+	if err != nil {
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -194,7 +209,7 @@ func (m *Manager) work(ctx context.Context) error {
 	}
 	m.synced.Store(true)
 	m.shards.Subscribe(m.ownershipChanged(ctx))
-	err := process.RunAll(ctx, m.config.options.Process.GracePeriod, append(m.retention(),
+	err = process.RunAll(ctx, m.config.options.Process.GracePeriod, append(m.retention(),
 		process.Runnable{Name: "sharding", Run: m.shards.Run},
 		process.Runnable{Name: "clusters", Run: m.clusters.Run},
 		process.Runnable{Name: "releases", Run: m.releases.Run},
@@ -215,7 +230,7 @@ func (m *Manager) retention() []process.Runnable {
 		return nil
 	}
 	keeper := retention.New(retention.Config{
-		Store: m.config.store, Releases: m.informers.releases.GetStore(), Grace: grace, Clock: clock.RealClock{},
+		Store: m.config.store, Releases: m.informers.releases.GetIndexer(), Partial: m.informers.byShard != nil, Grace: grace, Clock: clock.RealClock{},
 		Owned: m.ownsCachedRelease, OwnsGone: func() bool { return m.shards.Owns(0) },
 		Live: func(ctx context.Context, namespace, name string) (*corev1alpha1.Release, error) {
 			return m.config.convoy.CoreV1alpha1().Releases(namespace).Get(ctx, name, metav1.GetOptions{})

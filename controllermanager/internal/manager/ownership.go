@@ -25,9 +25,16 @@ type queue interface {
 	DropUnowned(ctx context.Context) error
 }
 
+// works tells whether this process works on the shard of a Cluster, and its Releases: it has the
+// shard, and all that is in it is cached.
+func (m *Manager) works(clusterKey string) bool {
+	n := shard.Of(clusterKey, m.shards.Shards())
+	return m.shards.Owns(n) && m.informers.hold(n)
+}
+
 // ownsCluster tells whether this process works on a Cluster.
 func (m *Manager) ownsCluster(key types.NamespacedName) bool {
-	return m.shards.OwnsKey(shard.ClusterKey(key.Namespace, key.Name))
+	return m.works(shard.ClusterKey(key.Namespace, key.Name))
 }
 
 // farewell is the time in which the work on lost shards is cut off. Of a Release that is gone
@@ -65,9 +72,10 @@ func (f *farewell) takes(key types.NamespacedName) bool {
 }
 
 // ownsRelease tells whether this process works on a Release. One that is gone from the
-// cache is, but while work is cut off: what is remembered of it must go too.
+// cache is, but while work is cut off: what is remembered of it must go too. It may be in a
+// shard that is not cached: a pass over what is not cached does nothing else.
 func (m *Manager) ownsRelease(key types.NamespacedName) bool {
-	object, exists, err := m.informers.releases.GetStore().GetByKey(key.String())
+	object, exists, err := m.informers.releases.GetIndexer().GetByKey(key.String())
 	if err != nil || !exists {
 		return !m.farewell.takes(key)
 	}
@@ -76,7 +84,7 @@ func (m *Manager) ownsRelease(key types.NamespacedName) bool {
 }
 
 func (m *Manager) ownsCachedRelease(release *corev1alpha1.Release) bool {
-	return m.shards.OwnsKey(shard.ReleaseKey(release.Namespace, release.Spec.ClusterRef.Name))
+	return m.works(shard.ReleaseKey(release.Namespace, release.Spec.ClusterRef.Name))
 }
 
 // ownsSource gives what tells whether this process works on a source of a kind.
@@ -101,18 +109,47 @@ func (m *Manager) ownershipChanged(ctx context.Context) func(gained, lost []int)
 				m.releases.Enqueue(gone, base.PriorityResync)
 			}
 			m.references.Retain(m.owns)
+			m.uncache(lost)
 		}
 		if len(gained) > 0 {
 			m.gained.Store(ptr.To(time.Now()))
-			m.enqueueOwned()
+			m.cache(ctx, gained)
+			m.enqueueSources()
 		}
 	}
 }
 
-// enqueueOwned enqueues every owned object of all five controllers.
-func (m *Manager) enqueueOwned() {
-	m.clusters.EnqueueShard(m.ownsCluster)
-	m.releases.EnqueueShard(m.ownsCachedRelease)
+// cache takes up everything in gained shards when it is cached, which it is at once where
+// everything is.
+func (m *Manager) cache(ctx context.Context, gained []int) {
+	if m.informers.byShard == nil {
+		m.clusters.EnqueueShard(m.ownsCluster)
+		m.releases.EnqueueShard(m.ownsCachedRelease)
+		return
+	}
+	for _, n := range gained {
+		m.informers.byShard.Gain(ctx, n, func() {
+			in := func(clusterKey string) bool { return shard.Of(clusterKey, m.shards.Shards()) == n }
+			m.clusters.EnqueueShard(func(key types.NamespacedName) bool { return in(shard.ClusterKey(key.Namespace, key.Name)) })
+			m.releases.EnqueueShard(func(release *corev1alpha1.Release) bool {
+				return in(shard.ReleaseKey(release.Namespace, release.Spec.ClusterRef.Name))
+			})
+		})
+	}
+}
+
+// uncache forgets what is in lost shards, when the work on it has ended.
+func (m *Manager) uncache(lost []int) {
+	if m.informers.byShard == nil {
+		return
+	}
+	m.releases.ForgetShard(func(release *corev1alpha1.Release) bool { return !m.ownsCachedRelease(release) })
+	m.informers.byShard.Lose(lost...)
+	m.releases.EnqueueWaiting()
+}
+
+// enqueueSources enqueues every owned source.
+func (m *Manager) enqueueSources() {
 	m.gitRepositories.EnqueueShard(m.ownsSource(sources.KindGitRepository))
 	m.helmRegistries.EnqueueShard(m.ownsSource(sources.KindHelmRegistry))
 	m.ociRegistries.EnqueueShard(m.ownsSource(sources.KindOCIRegistry))

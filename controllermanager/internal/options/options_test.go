@@ -27,6 +27,7 @@ func TestOptions(t *testing.T) {
 		{"renders go too soon", []string{"--render-store-retention=1h"}, "--render-store-retention: 1h0m0s is less than 24h0m0s"},
 		{"artifacts of nothing", []string{"--artifact-max-bytes=0"}, "--artifact-max-bytes: 0 is not between"},
 		{"renders without time", []string{"--render-timeout=0"}, "--render-timeout: 0s is not above 0"},
+		{"caches of shards", []string{"--shards=4", "--shard-scoped-cache"}, ""},
 		{"a flag of the process", []string{"--shards=0"}, "--shards"},
 	}
 	for _, tt := range tests {

@@ -38,8 +38,10 @@ type Store interface {
 // Config is what a Keeper works with. All fields are required.
 type Config struct {
 	Store Store
-	// Releases are all Releases of the host cluster, by namespace/name.
+	// Releases are those of the host cluster, by namespace/name. With Partial, they are only
+	// those that this process works on, and perhaps some others.
 	Releases cache.Store
+	Partial  bool
 	// Live reads a Release past the cache.
 	Live func(ctx context.Context, namespace, name string) (*corev1alpha1.Release, error)
 	// Owned tells whether this process works on a Release, OwnsGone whether it looks after
@@ -117,7 +119,7 @@ func (k *Keeper) find(ctx context.Context, kept store.Kept, before time.Time) (r
 	} else {
 		mine = k.config.OwnsGone()
 	}
-	if !mine || !anyDue(kept, before) {
+	if !mine || !anyDue(kept, before) && (exists || !k.config.Partial) {
 		return release, mine, nil
 	}
 	release, err = k.config.Live(ctx, kept.Namespace, kept.Name)
@@ -125,9 +127,10 @@ func (k *Keeper) find(ctx context.Context, kept store.Kept, before time.Time) (r
 		return nil, true, nil
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("reading Release %s/%s before its unneeded renders are removed: %w", kept.Namespace, kept.Name, err)
+		return nil, false, fmt.Errorf("reading Release %s/%s, whose renders may be unneeded: %w", kept.Namespace, kept.Name, err)
 	}
-	return release, true, nil
+	// One that is not gone, but only not cached, is looked after by who works on it.
+	return release, exists || !k.config.Partial, nil
 }
 
 func anyDue(kept store.Kept, before time.Time) bool {

@@ -228,3 +228,21 @@ func TestRunLooksThroughTheStoreFromTimeToTime(t *testing.T) {
 	b.Eventually(ended).Should(Receive(BeNil()))
 	b.Expect(strings.Join(b.asked, " ")).To(Equal("team/web-0 team/web-1 team/web-2"))
 }
+
+// With a cache of some shards, what is not in it may be another's.
+func TestWhatIsNotCachedIsReadBeforeItCountsAsGone(t *testing.T) {
+	b := newBench(t)
+	b.config.Partial = true
+	b.put("foreign", "x")
+	b.put("gone", "x")
+	b.live["foreign"] = &corev1alpha1.Release{}
+	done, err := b.Sweep(t.Context())
+	b.Expect(err).NotTo(HaveOccurred())
+	b.Expect(done).To(Equal(store.Retained{Marked: 1}), "nothing is said of the other's")
+	b.Expect(b.asked).To(ConsistOf("team/foreign", "team/gone"))
+	b.later()
+	b.Expect(b.stored()).To(HaveLen(1))
+	b.config.Live = func(context.Context, string, string) (*corev1alpha1.Release, error) { return nil, errors.New("away") }
+	_, err = b.Sweep(t.Context())
+	b.Expect(err).To(MatchError(ContainSubstring("team/foreign")))
+}

@@ -44,12 +44,20 @@ type Prober interface {
 	Forget(namespace, name string)
 }
 
+// Informer has objects of one kind, and tells of changes.
+type Informer interface {
+	AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
+	AddIndexers(indexers cache.Indexers) error
+	GetIndexer() cache.Indexer
+}
+
 // Config is what the controller works with.
 type Config struct {
 	// Client of the convoy API on the host cluster.
 	Client versioned.Interface
-	// The informers of the host cluster's objects.
-	Clusters, Releases cache.SharedIndexInformer
+	// The informers of the host cluster's objects: all of them, or those of some shards, of which
+	// the work queue owns no others.
+	Clusters, Releases Informer
 	// Prober asks clusters.
 	Prober Prober
 	// References tells of changes of Secrets; nil: they are seen with the next look.
@@ -176,7 +184,7 @@ func (c *Controller) drop(key types.NamespacedName) {
 
 // clusters gives all Clusters that there are.
 func (c *Controller) clusters() []*corev1alpha1.Cluster {
-	objects := c.config.Clusters.GetStore().List()
+	objects := c.config.Clusters.GetIndexer().List()
 	clusters := make([]*corev1alpha1.Cluster, 0, len(objects))
 	for _, object := range objects {
 		if cluster, ok := object.(*corev1alpha1.Cluster); ok {

@@ -14,7 +14,7 @@ import (
 // indexReleases of the Release informer: "<namespace>/<name of the Cluster>".
 const indexReleases = "convoy/cluster-releases"
 
-func addIndexes(releases cache.SharedIndexInformer) error {
+func addIndexes(releases Informer) error {
 	return releases.AddIndexers(indexers())
 }
 

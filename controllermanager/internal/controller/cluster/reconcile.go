@@ -34,7 +34,7 @@ const (
 
 // Reconcile looks at a cluster if that is due, and counts its Releases.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (base.Result, error) {
-	object, exists, err := c.config.Clusters.GetStore().GetByKey(key.String())
+	object, exists, err := c.config.Clusters.GetIndexer().GetByKey(key.String())
 	if err != nil {
 		return base.Result{}, err
 	}

@@ -26,8 +26,14 @@ func (c *Controller) endAbandoned(ctx context.Context, key types.NamespacedName)
 	}
 	_, err := c.config.Client.CoreV1alpha1().Releases(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	if !apierrors.IsNotFound(err) {
-		return err // nil: it is there, and the cache will know
+		return err // nil: it is there, and the cache will know, or that of who has its shard
 	}
+	// With its last word nothing labels a page anew that is in another shard than the others.
+	pages, err := c.readPages(ctx, key)
+	if err != nil || len(pages) == 0 {
+		return err
+	}
+	s.setPages(pages)
 	s.release = &corev1alpha1.Release{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: s.inventory.Spec.ReleaseRef.UID}}
 	if len(s.entries()) > 0 {
 		left := whatStays(s.entries())

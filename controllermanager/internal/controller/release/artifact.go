@@ -28,7 +28,7 @@ func (c *Controller) fetchArtifact(ctx context.Context, s *scope) outcome {
 	if s.oldLook {
 		return next() // SourceReady is for the newer one to say
 	}
-	c.questions.looks.keep(s.key, s.look)
+	c.questions.looks.keep(s.key, s.look, true)
 	message := short(s.revision)
 	if artifact.Path != "" && artifact.Path != "." {
 		message = fmt.Sprintf("%s, path %s", short(s.revision), artifact.Path)

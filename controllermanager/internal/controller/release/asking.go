@@ -98,12 +98,16 @@ func (c *Controller) fetch(ctx context.Context, release *corev1alpha1.Release, w
 	})
 }
 
-// looks remember the last look at its source of each Release that its content was had of. What is
-// lost with the process is looked at again.
+// looks remember of each Release the last look at its source, and the last one that the content was
+// had of. What is lost with the process is looked at again.
 type looks struct {
 	mu sync.Mutex
-	of map[types.NamespacedName]look
+	of map[types.NamespacedName]lastLooks
 }
+
+// lastLooks are the last look, the last one that no peer was to act on first, and the last one that
+// the content was had of.
+type lastLooks struct{ found, passed, had look }
 
 type look struct {
 	content contentID
@@ -112,26 +116,48 @@ type look struct {
 	answer
 }
 
-func (l *looks) keep(release types.NamespacedName, found look) {
+// keep notes a look, and that the content was had, if it was.
+func (l *looks) keep(release types.NamespacedName, found look, had bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.of == nil {
-		l.of = map[types.NamespacedName]look{}
+		l.of = map[types.NamespacedName]lastLooks{}
 	}
-	l.of[release] = found
+	last := l.of[release]
+	if last.found = found; had {
+		last.had = found
+	}
+	l.of[release] = last
 }
 
-func (l *looks) last(release types.NamespacedName) look {
+func (l *looks) last(release types.NamespacedName) lastLooks {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.of[release]
+}
+
+// pass notes that no peer is to act on a look first.
+func (l *looks) pass(release types.NamespacedName, found look) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if last, ok := l.of[release]; ok {
+		last.passed = found
+		l.of[release] = last
+	}
+}
+
+// passed tells whether no peer is to act first on what a look has found.
+func (l *looks) passed(release types.NamespacedName, found look) bool {
+	passed := l.last(release).passed
+	passed.checkedAt = found.checkedAt
+	return passed == found
 }
 
 // retain forgets the looks of all Releases but those that keep tells, which others may bring on.
 func (l *looks) retain(keep func(release types.NamespacedName) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	maps.DeleteFunc(l.of, func(release types.NamespacedName, _ look) bool { return !keep(release) })
+	maps.DeleteFunc(l.of, func(release types.NamespacedName, _ lastLooks) bool { return !keep(release) })
 }
 
 func (l *looks) forget(release types.NamespacedName) {
@@ -152,17 +178,34 @@ func (c *Controller) goesOnWithout(s *scope) bool {
 	if s.oldLook {
 		return false // there is nothing older
 	}
-	last := c.questions.looks.last(s.key)
-	found := s.lookOf(last.answer)
-	if !s.request.pending() {
-		found.request = last.request
-	}
-	if last.revision == "" || last != found {
+	last := c.questions.looks.last(s.key).had
+	if !s.isOf(last) {
 		return false
 	}
 	s.oldLook, s.revision = true, last.revision
 	c.noteRevision(s, last.checkedAt)
 	return true
+}
+
+// goesOnWithFound has the pass go on with what the last look found, though its content was not had
+// yet: what is being fetched would be given up if nobody wanted it.
+func (c *Controller) goesOnWithFound(s *scope) bool {
+	last := c.questions.looks.last(s.key)
+	if last.found == last.had || !s.isOf(last.found) {
+		return false
+	}
+	s.look, s.revision = last.found, last.found.revision
+	c.noteRevision(s, last.found.checkedAt)
+	return true
+}
+
+// isOf tells whether a look is one at what is wanted now.
+func (s *scope) isOf(last look) bool {
+	wanted := s.lookOf(last.answer)
+	if !s.request.pending() {
+		wanted.request = last.request
+	}
+	return last.revision != "" && last == wanted
 }
 
 // saysOfSource tells whether a condition says what came of asking the source: not that it is being
@@ -176,7 +219,7 @@ func saysOfSource(known *metav1.Condition) bool {
 // cannot be reached. The latter remains trouble.
 func (c *Controller) withoutSource(ctx context.Context, s *scope, step, what string, err error) outcome {
 	if errors.Is(err, errUnfinished) {
-		if !c.goesOnWithout(s) {
+		if !(step == stepRevision && c.goesOnWithFound(s)) && !c.goesOnWithout(s) {
 			return s.awaitsSource(step, what, err)
 		}
 		if again := s.attempt; again != nil && (again.name == stepRevision || again.name == stepArtifact) {
@@ -186,6 +229,8 @@ func (c *Controller) withoutSource(ctx context.Context, s *scope, step, what str
 	}
 	failed := fail(corev1alpha1.ConditionSourceReady, content.Reason(err), err)
 	failed.step, failed.attempt = step, step
+	failed.inputs, failed.within = fingerprint(s), interval(s.release)
+	s.wakeIn(failed.within) // also when it is no attempt that is counted
 	if !passes(ctx, err) || !c.goesOnWithout(s) {
 		return failed
 	}

@@ -263,6 +263,43 @@ func (*sourceGone) Resolve(context.Context, fetch.Want) (string, time.Time, erro
 	return "", time.Time{}, fetch.ErrUnreachable
 }
 
+// Content whose fetching takes longer than an interval arrives all the same: the next look does not
+// give up what the last one has found.
+func TestALookDoesNotGiveUpWhatIsBeingFetched(t *testing.T) {
+	for name, settled := range map[string]bool{"first content": false, "new content": true, "with a peer": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, newRelease())
+			if name == "with a peer" {
+				w.change(wave(1))
+				w.create(newRelease(func(r *corev1alpha1.Release) { r.Name = "low" }))
+				w.set("low", conditions(isTrue, isTrue, 1), func(r *corev1alpha1.Release) {
+					r.Status.Applied = &corev1alpha1.AppliedStatus{Revision: "main@1", Generation: 1, Render: "x"}
+				})
+			}
+			w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1"))
+			if settled {
+				w.settle()
+				w.source.offers("main@2", objectOf("ConfigMap", "a", 0, "a2"))
+			}
+			h := hangs(w)
+			h.resolves, h.fetches = func(fetch.Want) bool { return false }, true
+			w.pass()
+			w.Eventually(h.noted(&h.begun)).Should(Equal([]string{"fetch " + w.source.revision}))
+			h.mu.Lock()
+			h.resolves = func(fetch.Want) bool { return true }
+			h.mu.Unlock()
+			for range 3 {
+				w.clock.SetTime(w.clock.Now().Add(10 * time.Minute))
+				w.pass()
+			}
+			w.Expect(h.noted(&h.ended)()).NotTo(ContainElement(HavePrefix("fetch")))
+			h.answer()
+			w.Eventually(func() string { w.pass(); return w.applied() }).Should(Equal(w.source.revision))
+			w.Expect(h.noted(&h.begun)()).To(ConsistOf("fetch "+w.source.revision, "resolve"))
+		})
+	}
+}
+
 func TestRequestIsNotAnsweredWithAnOldLook(t *testing.T) {
 	w := settledWorld(t, newRelease(), objectOf("ConfigMap", "a", 0, "a1"))
 	h := hangs(w)

@@ -22,9 +22,12 @@ import (
 
 // findCluster finds the Cluster that the Release names, and stops when it is suspended or
 // known not to answer.
-func (c *Controller) findCluster(_ context.Context, s *scope) outcome {
+func (c *Controller) findCluster(ctx context.Context, s *scope) outcome {
 	name := s.release.Spec.ClusterRef.Name
-	cluster := c.cachedCluster(s.key.Namespace, name)
+	cluster, err := c.clusterOfRelease(ctx, s.release)
+	if err != nil {
+		return abort(err)
+	}
 	if cluster == nil {
 		return wait(corev1alpha1.ConditionReady, corev1alpha1.ReasonClusterNotFound,
 			fmt.Sprintf("Cluster %s does not exist in namespace %s: create it; spec.clusterRef cannot be changed", name, s.key.Namespace))

@@ -69,6 +69,13 @@ type Namespaces interface {
 	Terminating(ctx context.Context, name string) (bool, error)
 }
 
+// Informer has objects of one kind, and tells of changes.
+type Informer interface {
+	AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
+	AddIndexers(indexers cache.Indexers) error
+	GetIndexer() cache.Indexer
+}
+
 // Config is what the controller works with. All fields are required but those that say
 // otherwise.
 type Config struct {
@@ -76,9 +83,12 @@ type Config struct {
 	Client versioned.Interface
 	// Namespaces of the host cluster.
 	Namespaces Namespaces
-	// The informers of the host cluster's objects.
-	Releases, Inventories, Clusters                cache.SharedIndexInformer
-	GitRepositories, HelmRegistries, OCIRegistries cache.SharedIndexInformer
+	// The informers of the host cluster's objects. Releases, Inventories and Clusters may have
+	// those of some shards only, of which the work queue owns no others.
+	Releases, Inventories, Clusters                Informer
+	GitRepositories, HelmRegistries, OCIRegistries Informer
+	// Elsewhere has Releases of other shards; nil: the informers have all there are.
+	Elsewhere Elsewhere
 
 	// Sources finds source objects.
 	Sources sources.Lookup
@@ -132,6 +142,8 @@ type Controller struct {
 	errands           errands.Errands
 	renderings        renderings
 	questions         questions
+	watched           spans // in which the hooks of a Release can be looked at
+	lacking           spans // in which what is applied of a deleted Release cannot be had
 	metrics           *metrics
 }
 

@@ -92,7 +92,11 @@ func (c *Controller) findClusterToClean(ctx context.Context, s *scope) outcome {
 // clusterToClean gives the Cluster of a deleted Release, nil when it is gone. Where all go
 // together with their namespace, the Cluster as it was last seen serves until the end.
 func (c *Controller) clusterToClean(ctx context.Context, s *scope) (*corev1alpha1.Cluster, error) {
-	if cluster := c.cachedCluster(s.key.Namespace, s.release.Spec.ClusterRef.Name); cluster != nil {
+	cluster, err := c.clusterOfRelease(ctx, s.release)
+	if err != nil {
+		return nil, err
+	}
+	if cluster != nil {
 		c.lastClusters.saw(s.key, cluster)
 		return cluster, nil
 	}

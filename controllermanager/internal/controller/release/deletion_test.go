@@ -426,7 +426,7 @@ func TestDeletionWithHooksWithoutSource(t *testing.T) {
 	w.deleteRelease()
 	w.pass()
 	w.Expect(w.target.takeCalls()).To(BeEmpty(), "there are hooks to run")
-	w.Expect(w.message(corev1alpha1.ConditionReady)).To(Equal("looking for preDelete hooks: down; after 5m0s the objects are deleted without them"))
+	w.Expect(w.message(corev1alpha1.ConditionReady)).To(Equal("looking for preDelete hooks: down; if that is so until 2026-03-01T10:05:00Z, the objects are deleted without those that are not in spec.lifecycle"))
 	w.clock.SetTime(w.release().DeletionTimestamp.Add(defaultTimeout))
 	w.pass()
 	w.Expect(w.release()).To(BeNil())

@@ -6,16 +6,21 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 )
 
 // awaitDependencies waits until every Release in spec.dependsOn is ready: by its
 // expression, or else Applied and Healthy at its current generation.
-func (c *Controller) awaitDependencies(_ context.Context, s *scope) outcome {
+func (c *Controller) awaitDependencies(ctx context.Context, s *scope) outcome {
 	var blockers []blocker
 	for i, dependency := range s.release.Spec.DependsOn {
 		name := "Release " + dependency.Name
-		other := c.cachedRelease(s.key.Namespace, dependency.Name)
+		other, err := c.releaseAnywhere(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: dependency.Name})
+		if err != nil {
+			return abort(err)
+		}
 		if other == nil {
 			blockers = append(blockers, blocker{name, "does not exist"})
 			continue

@@ -5,6 +5,7 @@ package release
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,6 +65,7 @@ func (e *expressions) holds(expression string, release *corev1alpha1.Release) (b
 	if err != nil {
 		return false, fmt.Errorf("reading Release %s: %w", release.Name, err)
 	}
+	withZeros(object, reflect.TypeFor[corev1alpha1.Release]())
 	value, _, err := program.Eval(map[string]any{variableRelease: object})
 	switch {
 	case err != nil && absentField(err):
@@ -78,6 +80,42 @@ func (e *expressions) holds(expression string, release *corev1alpha1.Release) (b
 			quoted(expression), value.Type().TypeName(), release.Name)
 	}
 	return result, nil
+}
+
+// withZeros gives an object the numbers and booleans that its JSON leaves out because they are 0 and
+// false: they are not absent, and an expression may compare them.
+func withZeros(object map[string]any, t reflect.Type) {
+	for field := range t.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		value, present := object[name]
+		switch inner := field.Type; {
+		case name == "" || name == "-":
+		case present:
+			withZerosIn(value, inner)
+		case inner.Kind() == reflect.Bool:
+			object[name] = false
+		case inner.Kind() == reflect.Int32 || inner.Kind() == reflect.Int64 && inner.PkgPath() == "":
+			object[name] = int64(0)
+		}
+	}
+}
+
+func withZerosIn(value any, t reflect.Type) {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		if t.Kind() == reflect.Struct {
+			withZeros(v, t)
+		}
+	case []any:
+		if t.Kind() == reflect.Slice {
+			for _, element := range v {
+				withZerosIn(element, t.Elem())
+			}
+		}
+	}
 }
 
 // quoted gives an expression for messages, of which it is not to be all.

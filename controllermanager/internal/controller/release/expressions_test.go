@@ -7,7 +7,25 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 )
+
+// Numbers and booleans that JSON leaves out are there.
+func TestExpressionsOfZeros(t *testing.T) {
+	r := other("db")
+	r.Status.Sync = &corev1alpha1.SyncStatus{LastHandledAt: "x"}
+	r.Spec.Mutations = []corev1alpha1.Mutation{{Name: "m"}}
+	for expression, want := range map[string]bool{
+		"release.spec.wave == 0": true, "release.spec.wave > 0": false, "!release.spec.suspend": true, "release.status.sync.attempts == 0": true,
+		"release.spec.sync.allowEmpty == false": true, "!release.spec.mutations[0].optional": true,
+		"has(release.status.sync.lastError)": false, "has(release.spec.pin)": false, "release.status.applied.generation == 0": false,
+	} {
+		holds, err := (&expressions{}).holds(expression, r)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		NewWithT(t).Expect(holds).To(Equal(want), expression)
+	}
+}
 
 // TestExpressionsThatCannotBeUsed: the error names the expression, the Release and the way out.
 func TestExpressionsThatCannotBeUsed(t *testing.T) {

@@ -29,5 +29,5 @@ func (c *Controller) afterFailure(ctx context.Context, s *scope, out outcome) er
 	if hooks.kind == aborts {
 		return hooks.err
 	}
-	return nil
+	return c.writeUnwritten(ctx, s) // by its UID, what runs is ended when something else is to be applied
 }

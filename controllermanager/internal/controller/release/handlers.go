@@ -24,7 +24,7 @@ type enqueuer = base.Enqueuer[types.NamespacedName]
 // addHandlers registers what enqueues Releases, and what drops what is remembered of them.
 func (c *Controller) addHandlers() error {
 	var errs []error
-	add := func(informer cache.SharedIndexInformer, handler cache.ResourceEventHandler) {
+	add := func(informer handled, handler cache.ResourceEventHandler) {
 		_, err := informer.AddEventHandler(handler)
 		errs = append(errs, err)
 	}
@@ -40,7 +40,17 @@ func (c *Controller) addHandlers() error {
 	add(c.config.GitRepositories, c.onSource(c, sources.KindGitRepository))
 	add(c.config.HelmRegistries, c.onSource(c, sources.KindHelmRegistry))
 	add(c.config.OCIRegistries, c.onSource(c, sources.KindOCIRegistry))
+	if elsewhere := c.config.Elsewhere; elsewhere != nil {
+		add(elsewhere, c.onProgress(c))
+		add(elsewhere, c.onDependency(c))
+		add(elsewhere, c.onAwaitedRelease(c))
+	}
 	return errors.Join(errs...)
+}
+
+// handled is what tells handlers of changes.
+type handled interface {
+	AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
 }
 
 // never is for what enqueues other Releases: at a resync each comes by itself.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -172,11 +173,19 @@ func (s *scope) verdictOn(applied []corev1alpha1.InventoryEntry) (metav1.Conditi
 }
 
 // healthOverdue tells whether the objects have had their time to become healthy. It asks
-// for a pass when that will be.
+// for a pass when that will be. Time in which their health was not known does not count.
 func (s *scope) healthOverdue() bool {
 	since := s.applied().At.Time
 	if started := s.sync().StartedAt; started != nil {
 		since = started.Time
+	}
+	known := meta.FindStatusCondition(s.before.Conditions, corev1alpha1.ConditionHealthy)
+	switch {
+	case known == nil:
+	case known.Status == metav1.ConditionUnknown:
+		since = s.now
+	case known.Status == metav1.ConditionFalse && known.LastTransitionTime.After(since):
+		since = known.LastTransitionTime.Time
 	}
 	left := untilFrom(since, timeout(s.release), s.now)
 	if left > 0 {

@@ -5,6 +5,7 @@ package release
 import (
 	"context"
 	"slices"
+	"strings"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/controllermanager/internal/inventory"
@@ -66,5 +67,25 @@ func (s *scope) postDeleteNeeds() []corev1alpha1.InventoryEntry {
 			keys[inventory.KeyOf(object.Key())] = true
 		}
 	}
-	return slices.DeleteFunc(s.objectEntries(), func(entry corev1alpha1.InventoryEntry) bool { return !keys[inventory.Key(entry)] })
+	return slices.DeleteFunc(s.objectEntries(), func(entry corev1alpha1.InventoryEntry) bool {
+		return !keys[inventory.Key(entry)] && (len(s.result.Objects) > 0 || !mayGive(entry, needed))
+	})
+}
+
+// mayGive tells whether an object of which only the entry is known may give something that is needed.
+// A definition is named by its group.
+func mayGive(entry corev1alpha1.InventoryEntry, needed map[prerequisite]bool) bool {
+	for need := range needed {
+		switch entry.Kind {
+		case "Namespace":
+			if entry.Group == "" && need.namespace == entry.Name {
+				return true
+			}
+		case "CustomResourceDefinition":
+			if _, group, _ := strings.Cut(entry.Name, "."); need.kind.Group == group && group != "" {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -126,7 +126,7 @@ func TestHookOfAKindThatComesLater(t *testing.T) {
 	w := newWorld(t, newRelease())
 	s := &scope{key: key, release: newRelease(), now: w.clock.Now(), run: "run"}
 	err := fmt.Errorf("%w%w", &apply.WaitingError{For: "the kind"}, &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "ex.test", Kind: "Widget"}})
-	out := w.hookNotStarted(s, widgetHook("setup"), err)
+	out := w.hookNotStarted(t.Context(), s, widgetHook("setup"), err)
 	w.Expect(out.message).To(HaveSuffix("waits for the kind: its definition has to be among the objects, or that of a hook that runs before"))
 }
 

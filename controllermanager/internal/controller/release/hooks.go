@@ -7,9 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/render"
@@ -29,8 +26,8 @@ func (c *Controller) runHooks(point corev1alpha1.HookPoint) func(ctx context.Con
 		}
 		for _, group := range byWeight(s.result.Hooks, point) {
 			if out := c.runGroup(ctx, s, group); out.kind != proceeds {
-				if deletes(point) && out.condition != "" {
-					out.condition = corev1alpha1.ConditionReady
+				if deletes(point) {
+					return ofDeletion(out)
 				}
 				return out
 			}
@@ -44,6 +41,9 @@ func (c *Controller) runHooks(point corev1alpha1.HookPoint) func(ctx context.Con
 func (c *Controller) runPreSync(ctx context.Context, s *scope) outcome {
 	point := corev1alpha1.HookPreSync
 	s.retireHooks()
+	if out := c.noteStrays(ctx, s); out.kind != proceeds {
+		return out
+	}
 	if s.runsHooks(point) && len(byWeight(s.result.Hooks, point)) > 0 && !s.hooksBegan(point) {
 		if out := c.applyNeeds(ctx, s); out.kind != proceeds {
 			return out
@@ -111,6 +111,7 @@ func (c *Controller) runGroup(ctx context.Context, s *scope, hooks []render.Hook
 
 // followGroup starts the hooks that were not yet, and waits for their end.
 func (c *Controller) followGroup(ctx context.Context, s *scope, hooks []render.Hook) outcome {
+	c.watchHooks(s)
 	var running []string
 	for _, hook := range hooks {
 		if !s.hookBegan(hook) {
@@ -119,7 +120,9 @@ func (c *Controller) followGroup(ctx context.Context, s *scope, hooks []render.H
 			}
 		}
 		status := s.hookStatus(hook.Name)
-		s.expire(hook, status)
+		if out := c.expire(ctx, s, hook, status); out.kind != proceeds {
+			return out
+		}
 		if status.Phase == corev1alpha1.HookRunning {
 			running = append(running, hookText(hook, status.Message))
 			continue
@@ -147,9 +150,13 @@ func stops(hook render.Hook, status *corev1alpha1.HookStatus) bool {
 }
 
 func hookText(hook render.Hook, message string) string {
-	text := fmt.Sprintf("%s hook %s (%s)", hook.On, hook.Name, objectName(hook.Object.Key()))
-	if strings.HasPrefix(hook.Name, string(hook.On)+"/") { // a chart's, named by point and object
-		text = fmt.Sprintf("%s hook %s", hook.On, objectName(hook.Object.Key()))
+	key := hook.Object.Key()
+	text := fmt.Sprintf("%s hook %s (%s)", hook.On, hook.Name, objectName(key))
+	switch {
+	case key.Kind == "": // of an unknown one that never came to its object
+		text = fmt.Sprintf("%s hook %s", hook.On, hook.Name)
+	case strings.HasPrefix(hook.Name, string(hook.On)+"/"): // a chart's, named by point and object
+		text = fmt.Sprintf("%s hook %s", hook.On, objectName(key))
 	}
 	if message != "" {
 		text += ": " + message
@@ -169,6 +176,10 @@ func failedText(hook render.Hook, message string) string {
 
 // wayOut says what ends the state in which a hook failed.
 func wayOut(hook render.Hook) string {
+	if unknown(hook) {
+		return "it cannot be run again, because what was applied cannot be rendered: the deletion goes on without it once its entry in status.lifecycle.hooks " +
+			"has the phase succeeded there, which the lifecycle subresource writes; spec.deletionPolicy: orphan gives up what is left"
+	}
 	if deletes(hook.On) {
 		return "the deletion goes on when it has run again, which it does once its entry is taken out of status.lifecycle.hooks through the lifecycle subresource, " +
 			"or without it once that entry has the phase succeeded there; spec.deletionPolicy: orphan gives up what is left"
@@ -203,34 +214,4 @@ func (s *scope) setHookStatus(status corev1alpha1.HookStatus) {
 		}
 	}
 	*hooks = append(*hooks, status)
-}
-
-// expire ends a run that takes longer than it may, its start included, and asks for a pass when it will.
-func (s *scope) expire(hook render.Hook, status *corev1alpha1.HookStatus) {
-	if status.Phase != corev1alpha1.HookRunning || status.StartedAt == nil {
-		return
-	}
-	limit := s.hookLimit(hook)
-	if left := untilFrom(status.StartedAt.Time, limit, s.now); left > 0 {
-		s.wakeIn(left + time.Second)
-		return
-	}
-	verb := "end"
-	if status.Object == nil {
-		verb = "start"
-	}
-	message := fmt.Sprintf("did not %s within %s", verb, limit)
-	if status.Message != "" {
-		message += " (" + status.Message + ")"
-	}
-	status.Phase, status.Message = corev1alpha1.HookFailed, message
-	status.FinishedAt = &metav1.Time{Time: s.now}
-}
-
-// hookLimit is how long a run of a hook may take.
-func (s *scope) hookLimit(hook render.Hook) time.Duration {
-	if hook.Timeout > 0 {
-		return hook.Timeout
-	}
-	return timeout(s.release)
 }

@@ -29,7 +29,7 @@ func (c *Controller) startHook(ctx context.Context, s *scope, hook render.Hook) 
 	if !lasting(hook.Object.Key()) {
 		vacant, err := s.applier.MakeWay(ctx, object)
 		if err != nil {
-			return c.hookNotStarted(s, hook, err)
+			return c.hookNotStarted(ctx, s, hook, err)
 		}
 		known = known && !vacant
 	}
@@ -45,7 +45,7 @@ func (c *Controller) startHook(ctx context.Context, s *scope, hook render.Hook) 
 		delete(s.ahead, inventory.Key(ahead))
 	}
 	if result.Err != nil {
-		return c.hookNotStarted(s, hook, result.Err)
+		return c.hookNotStarted(ctx, s, hook, result.Err)
 	}
 	s.setEntries(inventory.Record(s.entries(), entryOf(object, result, hook.Name)))
 	c.started(s, hook, result)
@@ -56,18 +56,16 @@ func (c *Controller) startHook(ctx context.Context, s *scope, hook render.Hook) 
 // as long as the hook may take, whatever refused it, and has failed then. That the target cannot be
 // reached is none of the hook's: it takes no time of it. What was to be prepared in a namespace that
 // is gone needs no preparation any more.
-func (c *Controller) hookNotStarted(s *scope, hook render.Hook, err error) outcome {
+func (c *Controller) hookNotStarted(ctx context.Context, s *scope, hook render.Hook, err error) outcome {
 	s.takeBack([]apply.Result{{Key: hook.Object.Key(), Err: err}})
 	c.awaitOwner(s, err)
 	switch {
 	case ofConnection(err):
-		out := fail(corev1alpha1.ConditionApplied, apply.Reason(err), fmt.Errorf("%s: %w", hookText(hook, ""), err))
-		out.soon = apply.Retryable(err)
-		return out
+		return s.hookOutOfReach(hook, err)
 	case hook.On == corev1alpha1.HookPreDelete && apply.NamespaceMissing(err):
 		return s.passOver(hook)
 	}
-	return s.postpone(hook, err)
+	return c.postpone(ctx, s, hook, err)
 }
 
 // ofConnection tells errors of the connection to the target, as which nothing was decided there.
@@ -91,12 +89,12 @@ func (s *scope) passOver(hook render.Hook) outcome {
 // postpone waits with a hook that cannot be started yet, no longer than it may take. It is in
 // the status since the first time, without an object. What was refused is tried again less and
 // less often.
-func (s *scope) postpone(hook render.Hook, err error) outcome {
+func (c *Controller) postpone(ctx context.Context, s *scope, hook render.Hook, err error) outcome {
 	if s.hookStatus(hook.Name) == nil {
 		s.setHookStatus(corev1alpha1.HookStatus{Name: hook.Name, On: hook.On, Run: s.run, Phase: corev1alpha1.HookRunning})
 	}
 	status := s.hookStatus(hook.Name)
-	if status.StartedAt == nil || s.wasAway() {
+	if status.StartedAt == nil {
 		status.StartedAt = &metav1.Time{Time: s.now}
 	}
 	status.Message = shorten(err.Error())
@@ -107,31 +105,17 @@ func (s *scope) postpone(hook render.Hook, err error) outcome {
 	if passes && meta.IsNoMatchError(err) {
 		status.Message += ": its definition has to be among the objects, or that of a hook that runs before"
 	}
-	s.expire(hook, status)
-	if status.Phase != corev1alpha1.HookRunning {
-		return next() // it has failed
+	if out := c.expire(ctx, s, hook, status); out.kind != proceeds || status.Phase != corev1alpha1.HookRunning {
+		return out // it has failed
 	}
 	if passes {
 		return waitUnderWay(corev1alpha1.ReasonWaitingForHook, "waiting for "+hookText(hook, status.Message), time.Second)
 	}
-	delay := min(max(s.now.Sub(status.StartedAt.Time), time.Second), longestSoon)
+	deadline := s.deadline(hook, status)
+	delay := min(max(s.hookLimit(hook)-deadline.Sub(s.now), time.Second), longestSoon)
 	s.wakeIn(delay)
 	return waitUnderWay(apply.Reason(err), fmt.Sprintf("%s; it is tried again, and has failed if it cannot be started until %s",
-		hookText(hook, status.Message), status.StartedAt.Add(s.hookLimit(hook)).UTC().Format(time.RFC3339)), delay)
-}
-
-// wasAway tells whether the last pass did not come as far as the target, so that nothing could be
-// started since then.
-func (s *scope) wasAway() bool {
-	ready := meta.FindStatusCondition(s.before.Conditions, corev1alpha1.ConditionReady)
-	return ready != nil && ready.Status == metav1.ConditionFalse && awayFor[ready.Reason]
-}
-
-// awayFor are the reasons for which a pass does not come as far as the target.
-var awayFor = map[string]bool{
-	corev1alpha1.ReasonTargetUnreachable: true, corev1alpha1.ReasonAuthenticationFailed: true,
-	corev1alpha1.ReasonClusterNotFound: true, corev1alpha1.ReasonSecretNotFound: true,
-	corev1alpha1.ReasonClusterSuspended: true, corev1alpha1.ReasonSuspended: true,
+		hookText(hook, status.Message), deadline.UTC().Format(time.RFC3339)), delay)
 }
 
 // started notes the run in the status. An object that does not run has done its work.

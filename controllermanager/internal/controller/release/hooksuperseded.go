@@ -48,7 +48,7 @@ func (c *Controller) endSuperseded(ctx context.Context, s *scope, point corev1al
 			continue
 		}
 		if entry, ok := s.madeBy(status); ok && !lasting(entry.ObjectKey) {
-			if out := c.endRun(ctx, s, status, entry); out.kind != proceeds {
+			if out := c.endRun(ctx, s, status, entry, "for what was to be applied before"); out.kind != proceeds {
 				return out
 			}
 		}
@@ -58,9 +58,9 @@ func (c *Controller) endSuperseded(ctx context.Context, s *scope, point corev1al
 	return next()
 }
 
-// endRun deletes the object of a run, as far as that goes now.
-func (c *Controller) endRun(ctx context.Context, s *scope, status *corev1alpha1.HookStatus, entry corev1alpha1.InventoryEntry) outcome {
-	text := fmt.Sprintf("%s hook %s, which runs for what was to be applied before", status.On, objectName(entry.ObjectKey))
+// endRun deletes the object of a run, as far as that goes now. what says what it runs for.
+func (c *Controller) endRun(ctx context.Context, s *scope, status *corev1alpha1.HookStatus, entry corev1alpha1.InventoryEntry, what string) outcome {
+	text := fmt.Sprintf("%s hook %s, which runs %s", status.On, objectName(entry.ObjectKey), what)
 	_, err := s.applier.MakeWay(ctx, remains(entry.ObjectKey))
 	if waiting, ok := errors.AsType[*apply.WaitingError](err); ok && !meta.IsNoMatchError(err) {
 		return waitUnderWay(corev1alpha1.ReasonWaitingForHook, fmt.Sprintf("ending %s: %v", text, waiting), deletionPoll)
@@ -70,7 +70,7 @@ func (c *Controller) endRun(ctx context.Context, s *scope, status *corev1alpha1.
 		out.soon = apply.Retryable(err)
 		return out
 	}
-	if !declares(s.result, entry.ObjectKey) { // else it was written ahead, too
+	if s.result == nil || !declares(s.result, entry.ObjectKey) { // else it was written ahead, too
 		s.setEntries(inventory.Without(s.entries(), entry))
 	}
 	return next()

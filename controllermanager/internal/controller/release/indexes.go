@@ -23,7 +23,7 @@ const (
 	indexSource = "convoy/source"
 )
 
-func addIndexes(releases cache.SharedIndexInformer) error {
+func addIndexes(releases Informer) error {
 	return releases.AddIndexers(indexers())
 }
 

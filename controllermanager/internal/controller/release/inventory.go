@@ -119,6 +119,9 @@ func own(page *corev1alpha1.ReleaseInventory, release *corev1alpha1.Release) {
 // dropInventory deletes the pages of the inventory together with their finalizers, the first
 // one last: the others are found by it.
 func (c *Controller) dropInventory(ctx context.Context, s *scope) error {
+	if err := c.knowsAllPages(ctx, s); err != nil {
+		return err
+	}
 	for len(s.pages) > 0 {
 		if err := c.dropLastPage(ctx, s); err != nil {
 			return err

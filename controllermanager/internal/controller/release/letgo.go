@@ -20,7 +20,7 @@ var unreachable = map[string]bool{
 	corev1alpha1.ReasonInvalidConfiguration: true,
 }
 
-// letGo ends a deletion whose target could not be reached for as long as the Release's
+// letGo says what a deletion goes without, and ends one whose target could not be reached for as long as the Release's
 // annotation orphan-after says. Since when that is so is in the status: it does not begin anew
 // with another process, but it does whenever the target was reached.
 func (c *Controller) letGo(ctx context.Context, s *scope, out outcome) outcome {
@@ -32,6 +32,9 @@ func (c *Controller) letGo(ctx context.Context, s *scope, out outcome) outcome {
 		s.sync().UnreachableSince = nil
 	case s.sync().UnreachableSince == nil:
 		s.sync().UnreachableSince = &metav1.Time{Time: s.now}
+	}
+	if s.without != "" && out.kind != rests {
+		out.message += "; " + s.without
 	}
 	patience, ok := orphanAfter(s.release)
 	since := s.sync().UnreachableSince

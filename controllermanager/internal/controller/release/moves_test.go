@@ -223,8 +223,8 @@ func TestOthersByTheirInventories(t *testing.T) {
 	w.Expect(object.Name).To(Equal("keep"))
 	_, _, ok = others.Inside("elsewhere")
 	w.Expect(ok).To(BeFalse())
-	w.Expect(others.Kinds("ns")).To(Equal([]schema.GroupVersionKind{{Version: "v1", Kind: "ConfigMap"}}))
-	w.Expect(others.Kinds("elsewhere")).To(BeEmpty())
+	w.Expect(others.Kinds(t.Context(), "ns")).To(Equal([]schema.GroupVersionKind{{Version: "v1", Kind: "ConfigMap"}}))
+	w.Expect(others.Kinds(t.Context(), "elsewhere")).To(BeEmpty())
 }
 
 // A conflict is tried again at once when the other Release's inventory or spec changes, and

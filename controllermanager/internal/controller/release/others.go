@@ -63,9 +63,10 @@ func (o *others) Standing(ctx context.Context, name types.NamespacedName, key co
 	return apply.Leaves, nil
 }
 
-// leftBehind tells whether an object is in the inventory of a Release only because it left the
-// render that was applied last, and waits to be taken over: of a Release that does not go on by
-// itself, that render says what it has.
+// leftBehind tells whether an object is in the inventory of a Release only because it left what the
+// Release has, and waits to be taken over: of a Release that does not go on by itself, the render
+// that was applied last says what that is, and the one that was last desired what it may be about to
+// take.
 func (o *others) leftBehind(ctx context.Context, release *corev1alpha1.Release, key corev1alpha1.ObjectKey) (apply.Standing, error) {
 	c, applied := o.controller, release.Status.Applied
 	other := &scope{key: nameOf(release), release: release.DeepCopy(), before: release.Status.DeepCopy(), now: o.scope.now, cluster: o.scope.cluster}
@@ -77,9 +78,15 @@ func (o *others) leftBehind(ctx context.Context, release *corev1alpha1.Release, 
 		return apply.Holds, ctx.Err()
 	}
 	other.want = fetch.Want{Namespace: other.key.Namespace, Source: other.source, Content: release.Spec.Source, MaxAge: interval(release)}
-	result, err := c.pastRender(ctx, other, applied.Revision, applied.Render)
-	if err != nil || brings(result, key) {
-		return apply.Holds, ctx.Err()
+	renders := map[string]string{applied.Render: applied.Revision} // to the revisions
+	if desired, source := release.Status.Render, release.Status.Source; desired != nil && source != nil {
+		renders[desired.Digest] = source.Revision
+	}
+	for digest, revision := range renders {
+		result, err := c.pastRender(ctx, other, revision, digest)
+		if err != nil || brings(result, key) {
+			return apply.Holds, ctx.Err()
+		}
 	}
 	return apply.Leaves, nil
 }
@@ -129,12 +136,11 @@ func (o *others) Inside(namespace string) (types.NamespacedName, corev1alpha1.Ob
 }
 
 // Kinds implements apply.Others.
-func (o *others) Kinds(namespace string) []schema.GroupVersionKind {
+func (o *others) Kinds(ctx context.Context, namespace string) ([]schema.GroupVersionKind, error) {
 	found := map[schema.GroupVersionKind]bool{}
-	for _, object := range o.controller.config.Inventories.GetIndexer().List() {
-		page := object.(*corev1alpha1.ReleaseInventory)
+	see := func(page *corev1alpha1.ReleaseInventory) {
 		if releaseOf(page) == o.scope.key {
-			continue
+			return
 		}
 		for _, entry := range page.Spec.Entries {
 			if entry.Namespace == namespace && entry.UID != "" {
@@ -142,7 +148,37 @@ func (o *others) Kinds(namespace string) []schema.GroupVersionKind {
 			}
 		}
 	}
-	return slices.SortedFunc(maps.Keys(found), func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
+	if err := o.controller.eachInventory(ctx, see); err != nil {
+		return nil, err
+	}
+	return slices.SortedFunc(maps.Keys(found), func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) }), nil
+}
+
+// inventoriesAtOnce is how many inventories are read at once when all are.
+const inventoriesAtOnce = 100
+
+// eachInventory calls see with the pages of all inventories of the host. Where the informer has
+// some only, they are read, which is much: it is for what is done seldom.
+func (c *Controller) eachInventory(ctx context.Context, see func(page *corev1alpha1.ReleaseInventory)) error {
+	if c.config.Elsewhere == nil {
+		for _, object := range c.inventories.List() {
+			see(object.(*corev1alpha1.ReleaseInventory))
+		}
+		return nil
+	}
+	options := metav1.ListOptions{Limit: inventoriesAtOnce}
+	for {
+		list, err := c.config.Client.CoreV1alpha1().ReleaseInventories("").List(ctx, options)
+		if err != nil {
+			return fmt.Errorf("listing the inventories of all Releases: %w", err)
+		}
+		for i := range list.Items {
+			see(&list.Items[i])
+		}
+		if options.Continue = list.Continue; options.Continue == "" {
+			return nil
+		}
+	}
 }
 
 // find gives the first entry of the other Releases on the cluster that matches.

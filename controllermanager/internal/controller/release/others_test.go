@@ -55,6 +55,7 @@ func TestStandingOfWhatBecomesAHook(t *testing.T) {
 		w.change(change)
 		w.set(key.Name, conditions(isTrue, isTrue, 1), func(r *corev1alpha1.Release) {
 			r.Status.Applied = &corev1alpha1.AppliedStatus{Revision: "main@2", Render: result.Digest, Objects: 1}
+			r.Status.Render, r.Status.Source = &corev1alpha1.RenderStatus{Digest: result.Digest}, &corev1alpha1.SourceStatus{Revision: "main@2"}
 		})
 		standing, err := w.standing(hook.Object.Key())
 		w.Expect(err).NotTo(HaveOccurred())
@@ -77,6 +78,31 @@ func (w *world) standing(object corev1alpha1.ObjectKey) (apply.Standing, error) 
 		key: nameOf(next), release: next, before: next.Status.DeepCopy(), now: w.clock.Now(), cluster: w.cachedCluster(key.Namespace, "here"),
 	}}
 	return o.Standing(context.Background(), key, object)
+}
+
+// Who claims an object is to have it, also if it does not go on by itself: what it applied last does
+// not have it yet.
+func TestStandingOfAClaimant(t *testing.T) {
+	pinned := func(r *corev1alpha1.Release) { r.Spec.Pin = &corev1alpha1.Pin{Revision: "main@2"} }
+	for name, change := range map[string]func(*corev1alpha1.Release){"automatic": wave(0), "manual": manual, "pinned": pinned} {
+		for _, then := range []string{"", "suspended"} {
+			t.Run(name+" "+then, func(t *testing.T) {
+				w := settledWorld(t, newRelease(), objectOf("ConfigMap", "a", 0, "a1"))
+				w.create(other("next"))
+				w.source.offers("main@2", objectOf("ConfigMap", "a", 0, "a1"), objectOf("ConfigMap", "x", 0, "x1"))
+				w.change(change)
+				w.target.failures["x"] = &apply.OwnershipError{Owner: "i/team/next", Installation: "i", Claimed: true}
+				w.requestSync("2026-03-01T10:00:00Z")
+				w.pass()
+				if then != "" {
+					w.change(suspended)
+				}
+				standing, err := w.standing(xKey)
+				w.Expect(err).NotTo(HaveOccurred())
+				w.Expect(standing).To(Equal(apply.Holds))
+			})
+		}
+	}
 }
 
 // TestHookDoesNotTakeAnObjectOver: an object that leaves is not kept for the hook of another

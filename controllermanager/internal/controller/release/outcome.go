@@ -3,6 +3,7 @@
 package release
 
 import (
+	"crypto/sha256"
 	"time"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -42,6 +43,11 @@ type outcome struct {
 	stuck bool
 	// soon is true for a failure that is likely to pass by itself within seconds.
 	soon bool
+	// within is how long a failure waits for its next attempt at most; 0: as long as failures do.
+	within time.Duration
+	// inputs is the fingerprint of what the attempt was made with, if the pass went on from there;
+	// the zero value: that of all that the pass has found.
+	inputs [sha256.Size]byte
 	// silent is true for a rest after which the summary stays as it is, too.
 	silent bool
 	// after is when the pass is repeated at the latest; 0: when an event comes.

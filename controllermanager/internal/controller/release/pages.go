@@ -158,6 +158,9 @@ func (c *Controller) createPage(ctx context.Context, s *scope, entries []corev1a
 		metav1.SetMetaDataAnnotation(&page.ObjectMeta, annotationRequest, mark)
 	}
 	written, err := c.config.Client.CoreV1alpha1().ReleaseInventories(s.key.Namespace).Create(ctx, page, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) && c.config.Elsewhere != nil {
+		return c.labelPage(ctx, s, page.Name)
+	}
 	if err != nil {
 		return fmt.Errorf("creating the inventory of Release %s: %w", s.key, err)
 	}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/fetch"
 	"kumodo.io/convoy/internal/controller/base"
@@ -18,7 +20,7 @@ import (
 // applied what their reference is now, by the same look at the source that this Release
 // acts on; that they are still well at an older revision does not count.
 func (c *Controller) awaitPeers(ctx context.Context, s *scope) outcome {
-	if s.source == nil || s.oldLook { // what is acted on has been through here
+	if s.source == nil || s.oldLook || c.questions.looks.passed(s.key, s.look) { // what is acted on has been through here
 		return next()
 	}
 	var waves, dependencies []blocker
@@ -32,8 +34,14 @@ func (c *Controller) awaitPeers(ctx context.Context, s *scope) outcome {
 		}
 	}
 	for _, dependency := range s.release.Spec.DependsOn {
-		peer := c.cachedRelease(s.key.Namespace, dependency.Name)
-		if dependency.ReadyExpr != "" || peer == nil {
+		if dependency.ReadyExpr != "" {
+			continue
+		}
+		peer, err := c.releaseAnywhere(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: dependency.Name})
+		if err != nil {
+			return abort(err)
+		}
+		if peer == nil {
 			continue
 		}
 		lack, behind, err := c.behind(ctx, s, peer)
@@ -46,6 +54,9 @@ func (c *Controller) awaitPeers(ctx context.Context, s *scope) outcome {
 	}
 	if len(waves) > 0 {
 		return blocked(corev1alpha1.ReasonWaitingForWave, append(waves, dependencies...))
+	}
+	if len(dependencies) == 0 {
+		c.questions.looks.pass(s.key, s.look)
 	}
 	return blocked(corev1alpha1.ReasonDependency, dependencies)
 }

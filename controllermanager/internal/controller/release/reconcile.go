@@ -76,6 +76,7 @@ func (c *Controller) removeSteps() []step {
 		{"cluster", c.findClusterToClean, ""},
 		{"connect", c.connectToClean, ""},
 		{"orphan", c.orphan, ""},
+		{"sync hooks", c.endSyncHooks, ""},
 		{"delete hooks", c.findDeleteHooks, ""},
 		{"preDelete hooks", c.runHooks(corev1alpha1.HookPreDelete), ""},
 		{"delete", c.deleteObjects, ""},
@@ -93,6 +94,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (b
 		return base.Result{}, c.endAbandoned(ctx, key)
 	}
 	s.references = c.track(ctx, s.release)
+	c.watchElsewhere(s)
 	passing, wanted := c.beginErrands(ctx, s)
 	out := s.troubled(c.pass(passing, s))
 	s.now = c.config.Clock.Now()
@@ -130,6 +132,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (b
 	// up, which would then have nothing to say.
 	c.attempts.keep(key, s.attempt)
 	c.awaits.keep(key, s.awaited)
+	c.watchElsewhere(s)
 	c.announce(s)
 	if c.stateOf(s.awaited) != s.awaitedState {
 		return base.Result{RequeueAfter: time.Millisecond}, nil // the change came before it was known that it is waited for
@@ -158,6 +161,7 @@ func (c *Controller) begin(key types.NamespacedName) *scope {
 	}
 	s.setPages(c.newestPages(release))
 	c.await(s, c.awaits.of(key)...)
+	c.leaveOut(s)
 	return s
 }
 
@@ -209,7 +213,7 @@ func (c *Controller) conclude(ctx context.Context, s *scope, out outcome) {
 	}
 	s.settleApplied(out)
 	s.summarize(out)
-	if s.release.Status.Rollback == nil && s.release.DeletionTimestamp.IsZero() && s.rollsBack() && (s.result != nil || s.failedNow()) {
+	if s.release.Status.Rollback == nil && s.release.DeletionTimestamp.IsZero() && s.rollsBack() && (s.spared || s.failedNow()) {
 		s.wakeIn(time.Second)
 	}
 	if out.kind == fails {
@@ -235,6 +239,11 @@ func (c *Controller) forget(key types.NamespacedName) {
 	c.stored.forget(key)
 	c.errands.Forget(key)
 	c.questions.looks.forget(key)
+	c.watched.forget(key)
+	c.lacking.forget(key)
+	if c.config.Elsewhere != nil {
+		c.config.Elsewhere.Want(key, nil)
+	}
 }
 
 // untilFrom is how long it is from now until d after since, 0 when that is past.

@@ -36,7 +36,9 @@ func (c *Controller) record(_ context.Context, s *scope) outcome {
 	}
 	s.sync().StartedAt = nil
 	s.release.Status.Applied = &applied
-	s.handleRequest()
+	if s.asked() {
+		s.handleRequest()
+	}
 	if s.changes.sent()+s.changes.pruned > 0 || fresh {
 		message := s.appliedNotice(wholeInOnePass)
 		if fresh {
@@ -76,6 +78,7 @@ func deleteHooks(result *render.Result) int32 {
 
 // handleRequest notes the request as handled.
 func (s *scope) handleRequest() {
+	s.sync().Requested = nil
 	if s.request.plain != "" {
 		s.sync().LastHandledAt = s.request.plain
 	}

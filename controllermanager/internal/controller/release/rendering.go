@@ -102,6 +102,8 @@ func (c *Controller) DropUnowned(ctx context.Context) error {
 	}
 	c.errands.Retain(owned)
 	c.questions.looks.retain(owned)
+	c.watched.retain(owned)
+	c.lacking.retain(owned)
 	return err
 }
 

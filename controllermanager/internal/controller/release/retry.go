@@ -75,14 +75,21 @@ func (a *attempts) keep(key types.NamespacedName, last *attempt) {
 }
 
 // failedAgain gives the failed attempt that a pass ends with, counted on from the last one
-// with the same input. known is what the status tells of attempts before this process
-// started.
-func (s *scope) failedAgain(name string, known int32) *attempt {
-	failed := &attempt{name: name, inputs: fingerprint(s), count: 1}
+// with the same input; one that fails once more before it is due, because an event came and the
+// step asks anew each time, is the last one still. known is what the status tells of attempts
+// before this process started.
+func (s *scope) failedAgain(out outcome, known int32) *attempt {
+	failed := &attempt{name: out.attempt, inputs: out.inputs, count: 1}
+	if failed.inputs == [sha256.Size]byte{} {
+		failed.inputs = fingerprint(s)
+	}
 	switch last := s.attempt; {
 	case last == nil:
 		failed.count = known + 1
-	case last.name == name && last.inputs == failed.inputs:
+	case last.name != failed.name || last.inputs != failed.inputs:
+	case s.now.Before(last.due):
+		*failed = *last
+	default:
 		failed.count = last.count + 1
 	}
 	return failed
@@ -106,22 +113,28 @@ func countAttempt(s *scope, out outcome) {
 		known = s.before.Sync.Attempts
 	}
 	if out.stuck {
+		s.attempt = nil // what failed before is tried again when it is desired again
 		sync.Attempts, sync.NextRetryAt = max(known, 1), nil
 		return
 	}
-	s.attempt = s.failedAgain(out.attempt, known)
+	s.attempt = s.failedAgain(out, known)
 	sync.Attempts, sync.NextRetryAt = s.attempt.count, nil
 	if limit := retryLimit(s.release); limit >= 0 && sync.Attempts > limit {
+		s.attempt.due = time.Time{}
 		return
 	}
-	delay := backoff(s.release, sync.Attempts)
-	if out.soon {
-		delay = min(delay, longestSoon)
+	if !s.now.Before(s.attempt.due) {
+		delay := backoff(s.release, sync.Attempts)
+		if out.soon {
+			delay = min(delay, longestSoon)
+		}
+		if out.within > 0 {
+			delay = min(delay, out.within)
+		}
+		s.attempt.due = s.now.Add(delay)
 	}
-	due := s.now.Add(delay)
-	s.attempt.due = due
-	sync.NextRetryAt = &metav1.Time{Time: due}
-	s.wakeIn(delay)
+	sync.NextRetryAt = &metav1.Time{Time: s.attempt.due}
+	s.wakeIn(s.attempt.due.Sub(s.now))
 }
 
 // backoff is the delay after so many failed attempts.

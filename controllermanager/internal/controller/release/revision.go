@@ -40,6 +40,7 @@ func (c *Controller) findRevision(ctx context.Context, s *scope) outcome {
 		found.checkedAt = s.now // nothing had to be asked
 	}
 	s.look = s.lookOf(found)
+	c.questions.looks.keep(s.key, s.look, false)
 	if s.want.Revision == "" {
 		// A little later, so that the look at this time is old enough to be made again.
 		s.wakeIn(untilFrom(found.checkedAt, interval(s.release), s.now) + time.Second)

@@ -27,7 +27,7 @@ func (c *Controller) rollBack(ctx context.Context, s *scope) outcome {
 		status.Rollback = nil
 	}
 	if status.Rollback == nil {
-		if !s.rollsBack() {
+		if s.spared = !s.rollsBack(); s.spared {
 			return next()
 		}
 		if out := c.awaitFailedHooks(ctx, s); out.kind != proceeds {
@@ -49,6 +49,9 @@ func (c *Controller) rollBack(ctx context.Context, s *scope) outcome {
 		out := fail(corev1alpha1.ConditionApplied, corev1alpha1.ReasonRolledBack, err)
 		out.message, out.soon = fmt.Sprintf("%s; it cannot be had: %v", status.Rollback.Message, err), true
 		return out
+	case err != nil && s.before.Rollback != nil && s.before.Rollback.Render != "":
+		return stuck(corev1alpha1.ConditionApplied, corev1alpha1.ReasonRolledBack,
+			fmt.Sprintf("%s; what is applied stays as it is, and nothing is corrected: %v", status.Rollback.Message, err))
 	case err != nil:
 		s.refuseRollback(err.Error())
 		return next()

@@ -30,6 +30,7 @@ func failedWorld(t *testing.T, change ...func(*corev1alpha1.Release)) *world {
 	w.pass()
 	w.Expect(w.release().Status.Applied.Revision).To(Equal("main@2"))
 	w.observe(health("a", corev1alpha1.HealthDegraded, "crashes"))
+	w.pass()
 	w.clock.SetTime(w.clock.Now().Add(defaultTimeout + time.Second))
 	w.Expect(w.pass().RequeueAfter).To(Equal(time.Second), "it is acted upon at once")
 	w.Expect(w.outcomes()).To(Equal([]string{"main@2 failed", "main@1 healthy"}))
@@ -307,6 +308,7 @@ func TestRollbackThatFails(t *testing.T) {
 	w := failedWorld(t)
 	w.pass()
 	w.observe(health("a", corev1alpha1.HealthDegraded, "crashes"))
+	w.pass()
 	w.clock.SetTime(w.clock.Now().Add(defaultTimeout + time.Second))
 	for range 4 {
 		w.pass()
@@ -314,6 +316,34 @@ func TestRollbackThatFails(t *testing.T) {
 	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply a"}))
 	w.Expect(w.outcomes()).To(Equal([]string{"main@1 failed", "main@2 failed", "main@1 healthy"}))
 	w.Expect(w.condition(corev1alpha1.ConditionReady)).To(Equal("False Degraded"))
+}
+
+// What was rolled back to stays when it cannot be made again: what failed is not tried once more.
+func TestRollbackThatCannotBeMadeAgain(t *testing.T) {
+	w := failedWorld(t)
+	w.config.Renders = nil
+	w.settle()
+	w.Expect(w.release().Status.Applied.Revision).To(Equal("main@1"))
+	w.restart()
+	w.target.takeCalls()
+	w.source.results["main@1"] = &render.Result{Digest: "another", Inputs: "other", Objects: []render.Object{objectOf("Deployment", "a", 0, "a1'")}}
+	w.settle()
+	w.Expect(w.target.takeCalls()).To(BeEmpty())
+	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("False RolledBack"))
+	w.Expect(w.message(corev1alpha1.ConditionApplied)).To(ContainSubstring("what is applied stays as it is, and nothing is corrected"))
+	w.source.offers("main@3", objectOf("Deployment", "a", 0, "a3"))
+	w.settle()
+	w.Expect(w.release().Status.Applied.Revision).To(Equal("main@3"), "what is new ends it")
+}
+
+// A rollback that cannot begin yet is not asked for all the time.
+func TestRollbackWithoutATarget(t *testing.T) {
+	w := failedWorld(t)
+	w.source.err = errors.New("the source is gone")
+	w.target.connectErr = errors.New("no kubeconfig")
+	w.pass()
+	w.clock.SetTime(w.clock.Now().Add(time.Second))
+	w.Expect(w.pass().RequeueAfter).To(BeNumerically(">", time.Second))
 }
 
 // A process that dies before the rollback is on record does it again.

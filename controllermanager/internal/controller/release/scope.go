@@ -75,12 +75,20 @@ type scope struct {
 	// rolledBack is true when result and revision are what the Release is rolled back to. Set
 	// by rollBack.
 	rolledBack bool
-	// requestSpent is true when the pending request was for a sync that something else took the
-	// place of. Set by supersede.
+	// spared is true when there was no reason for a rollback before the sync. Set by rollBack.
+	spared bool
+	// requestSpent is true when the pending request was for something else than what is desired
+	// now. Set by supersede.
 	requestSpent bool
 	// run identifies the runs of hooks that belong to this desired state. Set by decide, and
 	// by findDeleteHooks.
 	run string
+
+	// watchedSince is since when the Release's hooks can be looked at. Set by watchHooks.
+	watchedSince time.Time
+	// without says without which hooks the Release is being deleted, "" when all are known. Set by
+	// findDeleteHooks.
+	without string
 
 	// ahead has the keys of entries that this pass brought into the inventory, and whose
 	// objects it has not tried to create. Written by writeAhead,

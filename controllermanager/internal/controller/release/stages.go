@@ -237,7 +237,8 @@ func (s *scope) awaitHealthy(objects []render.Object, what, reason string) outco
 	if len(ill) == 0 {
 		return next()
 	}
-	if s.overdue() {
+	overdue := s.overdue()
+	if unknown := !slices.ContainsFunc(ill, func(a ailment) bool { return a.status != corev1alpha1.HealthUnknown }); overdue && !unknown {
 		return waitUnderWay(corev1alpha1.ReasonHealthTimeout,
 			fmt.Sprintf("%s is not healthy after %s: %s", what, timeout(s.release), ailments(ill)), 0)
 	}

@@ -202,6 +202,7 @@ func TestHealthyCondition(t *testing.T) {
 			w.source.offers("main@1", objects...)
 			w.pass()
 			w.observe(tt.given...)
+			w.pass()
 			w.clock.SetTime(w.clock.Now().Add(tt.later))
 			w.pass()
 			w.Expect(w.condition(corev1alpha1.ConditionHealthy)).To(Equal(tt.want))

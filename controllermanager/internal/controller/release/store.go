@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
@@ -154,12 +156,19 @@ func (c *Controller) orStored(step func(ctx context.Context, s *scope) outcome) 
 // sync, or a rollback.
 func (c *Controller) unfinished(s *scope) bool {
 	before := s.before
-	if c.config.Renders == nil || before.Render == nil || before.ObservedGeneration != s.release.Generation || s.request.force != "" {
+	if c.config.Renders == nil || before.Render == nil || !s.rendered() || s.request.force != "" {
 		return false
 	}
 	newest := newestEntry(before.History)
 	failed := newest != nil && newest.Render == before.Render.Digest && newest.Outcome == corev1alpha1.OutcomeFailed && s.mayRollBack()
 	return failed || before.Rollback != nil && before.Rollback.Render != "" || before.Sync != nil && before.Sync.StartedAt != nil
+}
+
+// rendered tells whether the last render is one of the spec as it is: a pass that could not render
+// it yet has observed it, too.
+func (s *scope) rendered() bool {
+	known := meta.FindStatusCondition(s.before.Conditions, corev1alpha1.ConditionRendered)
+	return known != nil && known.Status == metav1.ConditionTrue && known.ObservedGeneration == s.release.Generation
 }
 
 func (s *scope) pinnedRender() bool {

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/controllermanager/internal/apply"
+	"kumodo.io/convoy/render"
 )
 
 // fails has an object refused by the target, so that a sync begins and does not end.
@@ -132,6 +134,163 @@ func TestARequestIsForOneSync(t *testing.T) {
 	}
 }
 
+// A request is for what there was to sync, whatever came of that, as far as that came.
+func TestARequestIsSpentByWhatComesAfterIt(t *testing.T) {
+	two := func(w *world, hooks ...render.Hook) {
+		w.source.offers("main@2", objectOf("ConfigMap", "a", 0, "a2")).Hooks = hooks
+		w.requestSync("2026-03-01T10:00:00Z")
+		w.pass()
+	}
+	for name, given := range map[string]func(w *world){
+		"it was not valid": func(w *world) {
+			w.target.validateErr = &apply.ValidationError{Problems: []apply.Problem{{Reason: corev1alpha1.ReasonInvalidObjects, Message: "a variable twice"}}}
+			two(w)
+			w.target.validateErr = nil
+		},
+		"its hook failed": func(w *world) {
+			two(w, hookOf("migrate", corev1alpha1.HookPreSync))
+			w.hook("migrate", corev1alpha1.HookFailed, "boom")
+			w.pass()
+		},
+		"only its hooks are new, and failed": func(w *world) {
+			w.target.untouched = map[string]bool{"a": true}
+			w.source.offers("main@2", objectOf("ConfigMap", "a", 0, "a1")).Hooks = []render.Hook{hookOf("migrate", corev1alpha1.HookPreSync)}
+			w.requestSync("2026-03-01T10:00:00Z")
+			w.pass()
+			w.hook("migrate", corev1alpha1.HookFailed, "boom")
+			w.pass()
+		},
+		"another request while its hook runs": func(w *world) {
+			two(w, hookOf("smoke", corev1alpha1.HookPostSync))
+			w.observe()
+			w.pass()
+			w.target.untouched = map[string]bool{"a": true}
+			w.requestSync("2026-03-01T10:01:00Z")
+			w.pass()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := settledWorld(t, newRelease(), objectOf("ConfigMap", "a", 0, "a1"))
+			w.change(manual)
+			w.pass()
+			given(w)
+			w.Expect(w.release().Status.Sync.Requested).NotTo(BeNil(), "it is not handled yet")
+			w.source.offers("main@3", objectOf("ConfigMap", "a", 0, "a3"))
+			for range 3 {
+				w.pass()
+			}
+			w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("False WaitingForSync"))
+			w.Expect(w.release().Status.Sync.Requested).To(BeNil())
+			w.requestSync("2026-03-01T11:00:00Z")
+			w.settle()
+			w.Expect(w.release().Status.Applied.Revision).To(Equal("main@3"))
+		})
+	}
+}
+
+// Time in which nothing could be done does not count: what is healthy at last is not rolled back.
+func TestTimeAwayDoesNotCount(t *testing.T) {
+	outages := map[string][2]func(w *world){
+		"the target": {func(w *world) { w.answers(false) }, func(w *world) { w.answers(true) }},
+		"suspended":  {func(w *world) { w.change(suspended) }, func(w *world) { w.change(func(r *corev1alpha1.Release) { r.Spec.Suspend = false }) }},
+	}
+	staged := func(w *world, revision, digest string) {
+		w.source.offers(revision, objectOf("Deployment", "a", 0, digest), objectOf("Deployment", "b", 1, digest), objectOf("Deployment", "c", 2, digest))
+	}
+	for name, outage := range outages {
+		t.Run(name+", in the middle of a sync", func(t *testing.T) {
+			w := newWorld(t, newRelease(rollsBack))
+			w.config.Renders = w.source
+			staged(w, "main@1", "1")
+			w.settle()
+			w.settle()
+			staged(w, "main@2", "2")
+			w.pass()
+			w.observe(health("a", corev1alpha1.HealthProgressing, "rolls out"))
+			w.pass()
+			outage[0](w)
+			w.pass()
+			w.clock.SetTime(w.clock.Now().Add(2 * defaultTimeout))
+			w.pass()
+			outage[1](w)
+			w.pass()
+			w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(HaveSuffix("WaitingForStage"))
+			w.clock.SetTime(w.clock.Now().Add(2 * time.Second))
+			w.observe()
+			w.pass()
+			w.observe(health("b", corev1alpha1.HealthProgressing, "rolls out"))
+			for range 3 {
+				w.clock.SetTime(w.clock.Now().Add(time.Second))
+				w.pass()
+			}
+			w.settle()
+			w.Expect(w.release().Status.Applied.Revision).To(Equal("main@2"))
+			w.Expect(w.outcomes()).To(Equal([]string{"main@2 healthy", "main@1 healthy"}))
+		})
+	}
+	t.Run("a lower wave, in the middle of a sync", func(t *testing.T) {
+		w := newWorld(t, newRelease(rollsBack, wave(1)))
+		w.config.Renders = w.source
+		staged(w, "main@1", "1")
+		w.settle()
+		w.settle()
+		staged(w, "main@2", "2")
+		w.pass()
+		w.observe()
+		w.create(newRelease(func(r *corev1alpha1.Release) { r.Name = "low" }))
+		w.pass()
+		w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(HaveSuffix("WaitingForWave"))
+		w.clock.SetTime(w.clock.Now().Add(2 * defaultTimeout))
+		w.set("low", conditions(isTrue, isTrue, 1), func(r *corev1alpha1.Release) {
+			r.Status.Applied = &corev1alpha1.AppliedStatus{Revision: "main@2", Generation: 1, Render: "x"}
+		})
+		w.pass()
+		w.observe(health("b", corev1alpha1.HealthProgressing, "rolls out"))
+		for range 3 {
+			w.clock.SetTime(w.clock.Now().Add(time.Second))
+			w.pass()
+		}
+		w.Expect(w.outcomes()[0]).NotTo(Equal("main@2 failed"))
+	})
+	t.Run("who looks at health", func(t *testing.T) {
+		w := newWorld(t, newRelease(rollsBack))
+		w.config.Renders = w.source
+		staged(w, "main@1", "1")
+		w.settle()
+		w.settle()
+		staged(w, "main@2", "2")
+		w.pass()
+		w.observe(health("a", corev1alpha1.HealthUnknown, "target cluster is unreachable"))
+		w.pass()
+		w.clock.SetTime(w.clock.Now().Add(2 * defaultTimeout))
+		w.pass()
+		w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(HaveSuffix("WaitingForStage"), "nobody knows that it is ill")
+		w.settle()
+		w.settle()
+		w.Expect(w.outcomes()).To(Equal([]string{"main@2 healthy", "main@1 healthy"}))
+	})
+	t.Run("the target, when all is applied", func(t *testing.T) {
+		w := newWorld(t, newRelease(rollsBack))
+		w.config.Renders = w.source
+		w.source.offers("main@1", objectOf("Deployment", "a", 0, "1"))
+		w.settle()
+		w.source.offers("main@2", objectOf("Deployment", "a", 0, "2"))
+		w.pass()
+		w.answers(false)
+		w.observe(health("a", corev1alpha1.HealthUnknown, "no answer"))
+		w.pass()
+		w.clock.SetTime(w.clock.Now().Add(2 * defaultTimeout))
+		w.answers(true)
+		w.pass()
+		w.observe(health("a", corev1alpha1.HealthProgressing, "rolls out"))
+		w.pass()
+		w.Expect(w.condition(corev1alpha1.ConditionHealthy)).To(Equal("False Progressing"))
+		w.clock.SetTime(w.clock.Now().Add(defaultTimeout + time.Second))
+		w.pass()
+		w.Expect(w.condition(corev1alpha1.ConditionHealthy)).To(Equal("False HealthTimeout"), "it has had its time now")
+	})
+}
+
 // A sync that was asked for has all its time, although one of the same failed before.
 func TestARequestedSyncHasItsOwnTime(t *testing.T) {
 	w := settledWorld(t, newRelease(), objectOf("ConfigMap", "a", 0, "a1"))
@@ -162,6 +321,43 @@ func TestSuspendedWhileItIsRendered(t *testing.T) {
 
 // A sync that has begun, and a rollback, go on by the stored render when the source is gone.
 func TestWithoutItsSource(t *testing.T) {
+	t.Run("a change of the spec waits for it", func(t *testing.T) {
+		w := newWorld(t, newRelease())
+		w.config.Renders = w.source
+		w.source.offers("main@1", objectOf("Deployment", "db", -1, "d1"), objectOf("Deployment", "app", 0, "a1"))
+		w.pass()
+		w.target.takeCalls()
+		w.source.err = errors.New("the source is gone")
+		w.change(func(r *corev1alpha1.Release) { r.Spec.TargetNamespace = "elsewhere" })
+		w.observe()
+		for range 3 {
+			w.pass()
+			w.clock.SetTime(w.clock.Now().Add(10 * time.Second))
+		}
+		w.Expect(w.target.takeCalls()).To(BeEmpty(), "what is stored is of another spec")
+		w.Expect(w.condition(corev1alpha1.ConditionApplied)).NotTo(HavePrefix("True"))
+		w.source.err = nil
+		w.settle()
+		w.Expect(w.release().Status.Applied).To(HaveField("Generation", w.release().Generation))
+	})
+	t.Run("a request waits for it", func(t *testing.T) {
+		w := newWorld(t, newRelease(manual))
+		w.config.Renders = w.source
+		w.source.offers("main@1", objectOf("Deployment", "db", -1, "d1"), objectOf("Deployment", "app", 0, "a1"))
+		w.requestSync("2026-03-01T10:00:00Z")
+		w.pass()
+		w.source.err = errors.New("the source is gone")
+		w.requestSync("2026-03-01T11:00:00Z")
+		w.settle()
+		w.Expect(w.release().Status.Applied.Revision).To(Equal("main@1"), "what had begun has gone on")
+		w.Expect(w.release().Status.Sync.LastHandledAt).NotTo(Equal("2026-03-01T11:00:00Z"), "nobody has looked for something new")
+		w.source.err = nil
+		w.source.offers("main@2", objectOf("Deployment", "db", -1, "d2"), objectOf("Deployment", "app", 0, "a2"))
+		w.clock.SetTime(w.clock.Now().Add(time.Minute))
+		w.settle()
+		w.Expect(w.release().Status.Applied.Revision).To(Equal("main@2"))
+		w.Expect(w.release().Status.Sync.LastHandledAt).To(Equal("2026-03-01T11:00:00Z"))
+	})
 	t.Run("a rollback begins and stays", func(t *testing.T) {
 		w := failedWorld(t)
 		w.source.err = errors.New("the source is gone")

@@ -208,6 +208,25 @@ func (t *target) remove(verb string, entries []corev1alpha1.InventoryEntry, do f
 	return results
 }
 
+// ends has a Job say that it has ended.
+func (t *target) ends(job *corev1alpha1.ObjectUID, phase corev1alpha1.HookPhase) {
+	condition, ended := map[corev1alpha1.HookPhase]string{corev1alpha1.HookSucceeded: "Complete", corev1alpha1.HookFailed: "Failed"}[phase]
+	if job == nil || job.Kind != "Job" || !ended || t.uids[job.Name] != job.UID {
+		return
+	}
+	jobs := t.dynamic.Resource(schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}).Namespace(job.Namespace)
+	live, err := jobs.Get(context.Background(), job.Name, metav1.GetOptions{})
+	if err == nil {
+		live.Object["status"] = map[string]any{"conditions": []any{map[string]any{
+			"type": condition, "status": "True", "reason": "Because", "message": "it has ended", "lastTransitionTime": "2026-03-01T10:00:30Z",
+		}}}
+		_, err = jobs.Update(context.Background(), live, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
 // names of the objects that are there.
 func (t *target) names() []string { return slices.Sorted(maps.Keys(t.uids)) }
 

@@ -269,6 +269,7 @@ func (w *world) hook(name string, phase corev1alpha1.HookPhase, message string) 
 	for i := range release.Status.Lifecycle.Hooks {
 		if status := &release.Status.Lifecycle.Hooks[i]; status.Name == name {
 			status.Phase, status.Message = phase, message
+			w.target.ends(status.Object, phase)
 		}
 	}
 	_, err := w.host.CoreV1alpha1().Releases(key.Namespace).UpdateStatus(context.Background(), release, metav1.UpdateOptions{})

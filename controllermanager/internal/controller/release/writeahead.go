@@ -129,9 +129,10 @@ func (s *scope) writtenAhead() bool {
 	return s.inventory != nil && s.requestWrittenAhead() && slices.Equal(s.aheadEntries(), s.entries())
 }
 
-// noteStart notes when the sync of this desired state began, for timeouts.
+// noteStart notes when the sync of this desired state began, for timeouts. Time in which nothing
+// could be done, and nothing was seen of the target, does not count: it has all its time again.
 func (c *Controller) noteStart(s *scope) {
-	if s.sync().StartedAt == nil {
+	if s.sync().StartedAt == nil || s.wasAway() {
 		s.sync().StartedAt = &metav1.Time{Time: s.now}
 	}
 }

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/internal/managed"
+)
+
+// clear applies the object after taking away what others put beside the desired fields, where
+// the server says that the two cannot be together: server-side apply leaves it there, such as
+// the tcpSocket that somebody made of the httpGet of a probe, or the port 81 that has the name
+// of port 80. The error is the server's last answer when taking away does not help.
+//
+// Where conflicts with other managers are not overridden, nothing of theirs is taken.
+func (d *delivery) clear(ctx context.Context, cause error) (*unstructured.Unstructured, error) {
+	for range maxReads {
+		live, err := d.client.Get(ctx, d.key.Name, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		if err := d.free(ctx, live); outdated(err) {
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		body := withIgnored(d.desired, live, d.ignored)
+		fields, err := d.inTheWay(ctx, live, body, cause)
+		if err != nil {
+			return nil, err
+		}
+		if !d.override {
+			return nil, &ConflictError{Conflicts: conflictsIn(live, fields), cause: cause}
+		}
+		applied, err := d.applyWithout(ctx, live, body, fields)
+		if !outdated(err) {
+			return applied, err
+		}
+	}
+	return nil, &WaitingError{For: "the object to be left alone for a moment: it changed whenever it was about to be applied", cause: cause}
+}
+
+// inTheWay finds what the server would have to take off a live object to accept the desired one,
+// and asks it whether it would then. The error is the server's last answer when it would not:
+// nothing was written.
+func (d *delivery) inTheWay(ctx context.Context, live, body *unstructured.Unstructured, cause error) (*fieldpath.Set, error) {
+	fields := fieldpath.NewSet()
+	for range maxReads {
+		more, err := managed.InTheWay(live, body, causes(cause))
+		if err != nil {
+			return nil, err
+		}
+		if more.Difference(fields).Empty() {
+			break
+		}
+		fields = fields.Union(more)
+		merged, err := managed.Merged(live, body, fields)
+		if err != nil {
+			return nil, err
+		}
+		patch, err := managed.Replacement(live.Object, merged.Object)
+		if err != nil {
+			return nil, err
+		}
+		_, err = d.client.Patch(ctx, d.key.Name, types.JSONPatchType, patch, metav1.PatchOptions{
+			FieldManager: corev1alpha1.FieldManager, DryRun: []string{metav1.DryRunAll},
+		})
+		if err == nil {
+			return fields, nil
+		}
+		if cause = err; !apierrors.IsInvalid(err) {
+			break
+		}
+	}
+	return nil, cause
+}
+
+// applyWithout applies over an object that was read, without some of its fields. They are
+// convoy's first, and go with the apply as what it desires no more: whoever dies in between
+// leaves an object that is as it was.
+func (d *delivery) applyWithout(ctx context.Context, live, body *unstructured.Unstructured, fields *fieldpath.Set) (*unstructured.Unstructured, error) {
+	entries, err := managed.HandedOver(live, fields)
+	if err != nil {
+		return nil, err
+	}
+	patch, err := json.Marshal(managing(live, entries))
+	if err != nil {
+		return nil, fmt.Errorf("encoding a change of managed fields: %w", err)
+	}
+	live, err = d.client.Patch(ctx, d.key.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: corev1alpha1.FieldManager})
+	if err != nil {
+		return nil, err
+	}
+	return d.patch(ctx, body, at(live))
+}
+
+// conflictsIn names fields of a live object with those who wrote them.
+func conflictsIn(live *unstructured.Unstructured, fields *fieldpath.Set) []FieldConflict {
+	var conflicts []FieldConflict
+	fields.Iterate(func(path fieldpath.Path) {
+		conflicts = append(conflicts, FieldConflict{Field: path.String(), Manager: strings.Join(managed.Managers(live, path), ", ")})
+	})
+	return conflicts
+}
