@@ -3,11 +3,8 @@
 package compare
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +14,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/internal/managed"
 )
 
 // kubectlManagers are the field managers of kubectl whose fields become convoy's when it
@@ -45,21 +43,29 @@ func (c *Comparer) adopted(ctx context.Context, resource dynamic.ResourceInterfa
 		return result, nil
 	}
 	without := result.DeepCopy()
-	gone.Iterate(func(path fieldpath.Path) { remove(without.Object, path) })
+	gone.Iterate(func(path fieldpath.Path) { managed.Remove(without.Object, path) })
 	unstructured.RemoveNestedField(without.Object, "metadata", "annotations", lastApplied)
-	patch, err := replacement(live.Object, without.Object)
-	if err != nil {
-		return nil, err
-	}
-	after, err := c.ask(ctx, dryRunTimeout, key, func(ctx context.Context) (*unstructured.Unstructured, error) {
-		return resource.Patch(ctx, key.Name, types.JSONPatchType, patch, metav1.PatchOptions{
-			FieldManager: corev1alpha1.FieldManager, DryRun: []string{metav1.DryRunAll},
-		})
-	})
+	after, err := c.dryReplacement(ctx, resource, key, live, without)
 	if err != nil {
 		return nil, fmt.Errorf("taking over what kubectl wrote: %w", err)
 	}
 	return after, nil
+}
+
+// dryReplacement asks the target what comes of making one object of a live one: with its
+// defaults, and what its webhooks write.
+func (c *Comparer) dryReplacement(ctx context.Context, resource dynamic.ResourceInterface, key corev1alpha1.ObjectKey,
+	live, object *unstructured.Unstructured,
+) (*unstructured.Unstructured, error) {
+	patch, err := managed.Replacement(live.Object, object.Object)
+	if err != nil {
+		return nil, err
+	}
+	return c.ask(ctx, dryRunTimeout, key, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return resource.Patch(ctx, key.Name, types.JSONPatchType, patch, metav1.PatchOptions{
+			FieldManager: corev1alpha1.FieldManager, DryRun: []string{metav1.DryRunAll},
+		})
+	})
 }
 
 // abandoned are the fields that kubectl wrote of a live object and that are neither among
@@ -68,7 +74,7 @@ func abandoned(live, result *unstructured.Unstructured) (*fieldpath.Set, error) 
 	kubectl, kept := fieldpath.NewSet(), fieldpath.NewSet()
 	for _, entry := range live.GetManagedFields() {
 		if byKubectl(entry) {
-			fields, err := fieldsOf(entry)
+			fields, err := managed.Fields(entry)
 			if err != nil {
 				return nil, err
 			}
@@ -79,7 +85,7 @@ func abandoned(live, result *unstructured.Unstructured) (*fieldpath.Set, error) 
 		if byKubectl(entry) {
 			continue
 		}
-		fields, err := fieldsOf(entry)
+		fields, err := managed.Fields(entry)
 		if err != nil {
 			return nil, err
 		}
@@ -104,91 +110,4 @@ func above(set *fieldpath.Set, path fieldpath.Path) bool {
 
 func byKubectl(entry metav1.ManagedFieldsEntry) bool {
 	return entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == "" && slices.Contains(kubectlManagers, entry.Manager)
-}
-
-func fieldsOf(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
-	fields := fieldpath.NewSet()
-	if entry.FieldsV1 == nil {
-		return fields, nil
-	}
-	if err := fields.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err != nil {
-		return nil, fmt.Errorf("reading the managed fields of %s: %w", entry.Manager, err)
-	}
-	return fields, nil
-}
-
-// remove takes what is at a path out of an object and gives the object that is left. A path
-// that leads nowhere removes nothing.
-func remove(from any, path fieldpath.Path) any {
-	switch from := from.(type) {
-	case map[string]any:
-		if path[0].FieldName == nil {
-			return from
-		}
-		name := *path[0].FieldName
-		inner, ok := from[name]
-		switch {
-		case !ok:
-		case len(path) == 1:
-			delete(from, name)
-		default:
-			from[name] = remove(inner, path[1:])
-		}
-	case []any:
-		i := slices.IndexFunc(from, func(item any) bool { return matches(path[0], item) })
-		switch {
-		case i < 0:
-		case len(path) == 1:
-			return slices.Delete(from, i, i+1)
-		default:
-			from[i] = remove(from[i], path[1:])
-		}
-	}
-	return from
-}
-
-// matches tells whether an element of a path names an item of a list.
-func matches(element fieldpath.PathElement, item any) bool {
-	if element.Value != nil {
-		return sameJSON((*element.Value).Unstructured(), item)
-	}
-	fields, ok := item.(map[string]any)
-	if !ok || element.Key == nil {
-		return false
-	}
-	for _, key := range *element.Key {
-		if !sameJSON(key.Value.Unstructured(), fields[key.Name]) {
-			return false
-		}
-	}
-	return true
-}
-
-// sameJSON compares values of which one may have its numbers in another type.
-func sameJSON(a, b any) bool { return encode(a) == encode(b) }
-
-// replacement is the JSON patch that makes one object of another, in all that people write.
-func replacement(from, to map[string]any) ([]byte, error) {
-	var operations []map[string]any
-	put := func(path string, value any, ok bool) {
-		if ok {
-			operations = append(operations, map[string]any{"op": "add", "path": path, "value": value})
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(to)) {
-		if !slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, name) {
-			put("/"+escape(name), to[name], true)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(from)) {
-		if _, ok := to[name]; !ok && name != "status" {
-			operations = append(operations, map[string]any{"op": "remove", "path": "/" + escape(name)})
-		}
-	}
-	metadata, _ := to["metadata"].(map[string]any)
-	for _, name := range []string{"annotations", "labels"} {
-		value, ok := metadata[name]
-		put("/metadata/"+name, value, ok)
-	}
-	return json.Marshal(operations)
 }

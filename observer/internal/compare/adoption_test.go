@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"kumodo.io/convoy/internal/managed"
 	"kumodo.io/convoy/observer/internal/testcluster"
 )
 
@@ -49,21 +50,9 @@ func TestWhatKubectlWroteAndNobodyWants(t *testing.T) {
 			owns(result, "other", metav1.ManagedFieldsOperationUpdate, test.others)
 			gone, err := abandoned(live, result)
 			g.Expect(err).NotTo(HaveOccurred())
-			gone.Iterate(func(path fieldpath.Path) { remove(result.Object, path) })
+			gone.Iterate(func(path fieldpath.Path) { managed.Remove(result.Object, path) })
 			result.SetManagedFields(nil)
 			g.Expect(result.Object).To(Equal(testcluster.Object(test.want).Object))
 		})
 	}
-}
-
-func TestReplacementIsOfWhatPeopleWrite(t *testing.T) {
-	g := NewWithT(t)
-	from := testcluster.Object(`{apiVersion: v1, kind: X, metadata: {name: x, resourceVersion: "1"}, a/b: 1, gone: 1, status: {x: 1}}`)
-	to := testcluster.Object(`{apiVersion: v1, kind: X, metadata: {name: x, resourceVersion: "2", labels: {l: "1"}, annotations: {}}, a/b: 2, status: {x: 2}}`)
-	patch, err := replacement(from.Object, to.Object)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(patch)).To(MatchJSON(`[
-		{"op": "add", "path": "/a~1b", "value": 2}, {"op": "remove", "path": "/gone"},
-		{"op": "add", "path": "/metadata/annotations", "value": {}}, {"op": "add", "path": "/metadata/labels", "value": {"l": "1"}}
-	]`))
 }

@@ -149,7 +149,7 @@ func (c *Comparer) compare(ctx context.Context, resource dynamic.ResourceInterfa
 	result, err := c.dryRun(ctx, resource, key, body, force)
 	switch {
 	case !force && live != nil && apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict):
-		return c.contested(ctx, resource, key, desired.Object, live, body, err), false
+		return c.contested(ctx, resource, key, desired.Object, live, body, err)
 	case err == nil && live == nil:
 		return Outcome{Action: corev1alpha1.ActionCreate, Result: result}, false
 	case err == nil:
@@ -167,7 +167,7 @@ func (c *Comparer) compare(ctx context.Context, resource dynamic.ResourceInterfa
 	case live == nil && namespaceMissing(err):
 		return c.withoutNamespace(desired.Object), false
 	case live != nil && apierrors.IsInvalid(err) && !Denied(err):
-		return c.refused(ctx, resource, key, live, body, err), false
+		return c.refused(ctx, resource, key, desired.Object, live, body, err)
 	}
 	outcome = failed(err)
 	outcome.Live = live
@@ -184,19 +184,22 @@ func changed(live, result *unstructured.Unstructured) bool {
 // take over: how it differs, and why that stays so.
 func (c *Comparer) contested(ctx context.Context, resource dynamic.ResourceInterface, key corev1alpha1.ObjectKey,
 	desired, live, body *unstructured.Unstructured, conflict error,
-) Outcome {
+) (outcome Outcome, moved bool) {
 	result, err := c.dryRun(ctx, resource, key, body, true)
-	if err != nil {
-		outcome := failed(err)
+	switch {
+	case apierrors.IsInvalid(err) && !Denied(err):
+		return c.refused(ctx, resource, key, desired, live, body, err)
+	case err != nil:
+		outcome = failed(err)
 		outcome.Live = live
-		return outcome
+		return outcome, false
 	}
-	outcome := c.difference(desired, body, live, result)
+	outcome = c.difference(desired, body, live, result)
 	if outcome.Action != corev1alpha1.ActionUnchanged {
 		outcome.Message = "a sync fails while spec.sync.conflicts is fail: " + conflict.Error()
 		outcome.Reason = corev1alpha1.ReasonApplyConflict
 	}
-	return outcome
+	return outcome, false
 }
 
 // Live reads an object that is named by an inventory or a hook; nil when it is gone. served
@@ -286,14 +289,16 @@ func (c *Comparer) read(ctx context.Context, resource dynamic.ResourceInterface,
 	return live, err
 }
 
-// foreign tells whether another Release owns the live object.
+// foreign tells whether another Release owns the live object. What has not the form of a mark
+// is nobody's.
 func (c *Comparer) foreign(live *unstructured.Unstructured) (string, bool) {
 	if live == nil {
 		return "", false
 	}
 	owner := live.GetAnnotations()[corev1alpha1.AnnotationRelease]
+	_, _, _, marks := corev1alpha1.ParseReleaseAnnotation(owner)
 	own := corev1alpha1.ReleaseAnnotationValue(c.Installation, c.Release.Namespace, c.Release.Name)
-	return owner, owner != "" && owner != own
+	return owner, marks && owner != own
 }
 
 // body is what is sent for an object: with the marks of its Release, and in the fields
@@ -323,11 +328,20 @@ func (c *Comparer) dryRun(ctx context.Context, resource dynamic.ResourceInterfac
 
 // difference is the outcome of a dry run on a live object.
 func (c *Comparer) difference(desired, body, live, result *unstructured.Unstructured) Outcome {
-	paths := ignoredPaths(c.Release, desired)
-	changes := slices.DeleteFunc(append(marks(live, result), Fields(live.Object, result.Object)...), func(change corev1alpha1.FieldChange) bool { return Ignored(change, paths) })
+	changes := c.changes(desired, live, result)
 	if c.Applied {
 		changes = slices.DeleteFunc(changes, func(change corev1alpha1.FieldChange) bool { return !concerns(live, body, change) })
 	}
+	return differs(live, result, changes)
+}
+
+// changes are those of a live object that a dry run makes, but of fields that are ignored.
+func (c *Comparer) changes(desired, live, result *unstructured.Unstructured) []corev1alpha1.FieldChange {
+	paths := ignoredPaths(c.Release, desired)
+	return slices.DeleteFunc(append(marks(live, result), Fields(live.Object, result.Object)...), func(change corev1alpha1.FieldChange) bool { return Ignored(change, paths) })
+}
+
+func differs(live, result *unstructured.Unstructured, changes []corev1alpha1.FieldChange) Outcome {
 	if len(changes) == 0 {
 		return Outcome{Action: corev1alpha1.ActionUnchanged, Live: live, Result: result}
 	}

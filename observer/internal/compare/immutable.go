@@ -5,31 +5,86 @@ package compare
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/internal/managed"
 	"kumodo.io/convoy/render"
 )
 
-// refused is the outcome for a live object that the server calls invalid in its new form.
-// As there is no class of error for a field that cannot change, the server is asked whether
-// it would create the object: if so, it refused the change.
+// maxRefusals is how often a refusal is looked into of which another one comes.
+const maxRefusals = 3
+
+// refused is the outcome for a live object that the server calls invalid in its new form. What
+// others put beside the desired fields, where the two cannot be together, a sync takes away.
+// Else it is a field that cannot change only if the server says so, and would create the object.
 func (c *Comparer) refused(ctx context.Context, resource dynamic.ResourceInterface, key corev1alpha1.ObjectKey,
-	live, body *unstructured.Unstructured, cause error,
-) Outcome {
-	outcome := failed(cause)
+	desired, live, body *unstructured.Unstructured, cause error,
+) (outcome Outcome, moved bool) {
+	result, cause := c.freed(ctx, resource, key, live, body, cause)
+	if cause == nil {
+		outcome = c.difference(desired, body, live, result)
+		if outcome.Action == corev1alpha1.ActionUnchanged { // a default, such as a protocol, tells the items apart
+			outcome = differs(live, result, c.changes(desired, live, result))
+		}
+		if c.Release.Spec.Sync.Conflicts == corev1alpha1.ConflictsFail && outcome.Action != corev1alpha1.ActionUnchanged {
+			outcome.Message = "a sync fails while spec.sync.conflicts is fail: what other field managers wrote cannot be together with what is desired"
+			outcome.Reason = corev1alpha1.ReasonApplyConflict
+		}
+		return outcome, changed(live, result)
+	}
+	outcome = failed(cause)
 	outcome.Live = live
+	if !slices.ContainsFunc(causesOf(cause), managed.Immutable) {
+		return outcome, false
+	}
 	_, err := c.ask(ctx, dryRunTimeout, key, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return resource.Create(ctx, body, metav1.CreateOptions{FieldManager: corev1alpha1.FieldManager, DryRun: []string{metav1.DryRunAll}})
 	})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return outcome
+		return outcome, false
 	}
+	return c.unchangeable(live, body, outcome), false
+}
+
+// freed is what applying makes of a live object when what stands in the way of the desired
+// fields is taken away first; without anything of the kind it gives the server's last refusal.
+func (c *Comparer) freed(ctx context.Context, resource dynamic.ResourceInterface, key corev1alpha1.ObjectKey,
+	live, body *unstructured.Unstructured, cause error,
+) (*unstructured.Unstructured, error) {
+	taken := fieldpath.NewSet()
+	for range maxRefusals {
+		more, err := managed.InTheWay(live, body, causesOf(cause))
+		if err != nil {
+			return nil, err
+		}
+		if more.Difference(taken).Empty() {
+			return nil, cause
+		}
+		taken = taken.Union(more)
+		merged, err := managed.Merged(live, body, taken)
+		if err != nil {
+			return nil, err
+		}
+		result, err := c.dryReplacement(ctx, resource, key, live, merged)
+		if err == nil || !apierrors.IsInvalid(err) || Denied(err) {
+			return result, err
+		}
+		cause = err
+	}
+	return nil, cause
+}
+
+// unchangeable is the outcome for an object of which the server says that fields cannot change.
+func (c *Comparer) unchangeable(live, body *unstructured.Unstructured, outcome Outcome) Outcome {
+	cause := outcome.Err
 	outcome.Changes, outcome.Reason = partial(live.Object, body.Object), corev1alpha1.ReasonImmutableField
 	outcome.Message = "fields cannot be changed: " + causeFields(cause)
 	_, irreplaceable := render.Irreplaceable(body.GroupVersionKind().GroupKind())

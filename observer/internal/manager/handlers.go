@@ -21,14 +21,13 @@ func nameOf(object metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-func addHandler(informer cache.SharedIndexInformer, handler cache.ResourceEventHandler) error {
+func addHandler(informer informer, handler cache.ResourceEventHandler) error {
 	_, err := informer.AddEventHandler(handler)
 	return err
 }
 
 // addHandlers says what each change on the host wakes.
 func (m *Manager) addHandlers() error {
-	core := m.informers.Core().V1alpha1()
 	extensions := m.informers.Extensions().V1alpha1()
 	releases := base.Events[*corev1alpha1.Release, types.NamespacedName]{
 		Keys:    base.Single(func(r *corev1alpha1.Release) types.NamespacedName { return nameOf(r) }),
@@ -54,14 +53,14 @@ func (m *Manager) addHandlers() error {
 		Keys: base.Single(func(s *extv1alpha1.GlobalHealthRuleSet) types.NamespacedName { return nameOf(s) }),
 	}
 	for _, add := range []error{
-		addHandler(core.Releases().Informer(), base.Handler(m.healthQueue, releases)),
-		addHandler(core.Releases().Informer(), base.Handler(m.driftQueue, releases)),
-		addHandler(core.ReleaseInventories().Informer(), base.Handler(m.healthQueue, inventories)),
-		addHandler(core.ReleaseInventories().Informer(), base.Handler(m.driftQueue, inventories)),
-		addHandler(core.Clusters().Informer(), cache.ResourceEventHandlerFuncs{UpdateFunc: m.clusterMoved}),
-		addHandler(core.Clusters().Informer(), base.Handler(m.healthQueue, clusters)),
-		addHandler(core.Clusters().Informer(), base.Handler(m.driftQueue, clusters)),
-		addHandler(core.Clusters().Informer(), cache.ResourceEventHandlerFuncs{DeleteFunc: m.clusterDeleted}),
+		addHandler(m.core.releases, base.Handler(m.healthQueue, releases)),
+		addHandler(m.core.releases, base.Handler(m.driftQueue, releases)),
+		addHandler(m.core.inventories, base.Handler(m.healthQueue, inventories)),
+		addHandler(m.core.inventories, base.Handler(m.driftQueue, inventories)),
+		addHandler(m.core.clusters, cache.ResourceEventHandlerFuncs{UpdateFunc: m.clusterMoved}),
+		addHandler(m.core.clusters, base.Handler(m.healthQueue, clusters)),
+		addHandler(m.core.clusters, base.Handler(m.driftQueue, clusters)),
+		addHandler(m.core.clusters, cache.ResourceEventHandlerFuncs{DeleteFunc: m.clusterDeleted}),
 		addHandler(extensions.HealthRuleSets().Informer(), base.Handler(m.ruleQueue, sets)),
 		addHandler(extensions.GlobalHealthRuleSets().Informer(), base.Handler(m.ruleQueue, global)),
 		addHandler(extensions.HealthRuleSets().Informer(), m.rulesChanged()),
@@ -185,7 +184,7 @@ func (m *Manager) forgetUnowned() {
 		klog.Background().Error(err, "Clusters not listed")
 	}
 	for _, cluster := range clusters {
-		if !m.shards.OwnsKey(shard.ClusterKey(cluster.Namespace, cluster.Name)) {
+		if !m.works(shard.ClusterKey(cluster.Namespace, cluster.Name)) {
 			m.clusterDeleted(cluster)
 		}
 	}
@@ -202,7 +201,7 @@ func (m *Manager) forgetUnowned() {
 }
 
 // enqueueGained takes up the Releases of shards that this process has got.
-func (m *Manager) enqueueGained(gained []int) {
+func (m *Manager) enqueueGained(gained ...int) {
 	releases, err := m.host.Releases.List(labels.Everything())
 	if err != nil {
 		klog.Background().Error(err, "Releases not listed")

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	informers "kumodo.io/convoy/client/informers/externalversions"
+	corelisters "kumodo.io/convoy/client/listers/core/v1alpha1"
 	"kumodo.io/convoy/clusterconn"
 	"kumodo.io/convoy/fetch"
 	fetchmetrics "kumodo.io/convoy/fetch/metrics"
@@ -38,8 +39,12 @@ const groupLimit = 8
 type Manager struct {
 	config    *CompletedConfig
 	informers informers.SharedInformerFactory
+	core      core
 	shards    *shard.Manager
-	synced    atomic.Bool
+	// labels returns when the caches can be filled by them.
+	labels func(ctx context.Context) error
+	synced atomic.Bool
+	visits visits
 
 	host     observer.Host
 	rules    *observer.Rules
@@ -55,7 +60,11 @@ type Manager struct {
 // New puts the parts together. ctx is that of the process.
 func (c *CompletedConfig) New(ctx context.Context) (*Manager, error) {
 	m := &Manager{config: c, informers: newInformers(c.convoy)}
+	m.core = newCore(c.convoy, m.informers, c.options.Process.ShardScopedCache)
 	var err error
+	if m.labels, err = c.options.Process.Labels(c.rest, c.convoy); err != nil {
+		return nil, err
+	}
 	if m.shards, err = shard.NewManager(shard.Options{
 		Client: c.kube, Namespace: c.options.Process.Namespace, Component: leaseComponent,
 		Identity: process.Identity(), Shards: c.options.Process.Shards, Registerer: c.registry, Fence: c.fence,
@@ -81,7 +90,6 @@ func (c *CompletedConfig) New(ctx context.Context) (*Manager, error) {
 func (m *Manager) build(ctx context.Context) error {
 	c := m.config
 	reader := &references.Reader{Client: c.kube}
-	core := m.informers.Core().V1alpha1()
 	source := m.informers.Source().V1alpha1()
 	extensions := m.informers.Extensions().V1alpha1()
 	content := c.options.Content
@@ -90,12 +98,18 @@ func (m *Manager) build(ctx context.Context) error {
 		GitRepositories: source.GitRepositories().Lister(), HelmRegistries: source.HelmRegistries().Lister(), OCIRegistries: source.OCIRegistries().Lister(),
 	}
 	m.host = observer.Host{
-		Client:   c.convoy,
-		Releases: core.Releases().Lister(), Inventories: core.ReleaseInventories().Lister(), Clusters: core.Clusters().Lister(),
+		Client:      c.convoy,
+		Releases:    corelisters.NewReleaseLister(m.core.releases.GetIndexer()),
+		Inventories: corelisters.NewReleaseInventoryLister(m.core.inventories.GetIndexer()),
+		Clusters:    corelisters.NewClusterLister(m.core.clusters.GetIndexer()),
 		Connector: clusterconn.New(clusterconn.Options{
 			InCluster: c.rest, Secrets: reader, ReadOnly: true, UserAgent: component + "/" + process.Version, Changed: m.reachChanged,
 		}),
 		Tracker: target.New(klog.FromContext(ctx), c.installation, m.changed), Installation: c.installation,
+	}
+	if m.core.byShard != nil {
+		m.host.Visited = m.visits.note
+		c.registry.MustRegister(m.core.byShard.Collector(leaseComponent))
 	}
 	m.rules = &observer.Rules{Sets: extensions.HealthRuleSets().Lister(), Global: extensions.GlobalHealthRuleSets().Lister()}
 	renderer := render.New(render.Options{Limits: content.RenderLimits(), Workers: content.RenderWorkers})
@@ -146,7 +160,14 @@ func (m *Manager) clusterOf(key types.NamespacedName) string {
 // its memory must go too.
 func (m *Manager) owned(key types.NamespacedName) bool {
 	release, err := m.host.Releases.Releases(key.Namespace).Get(key.Name)
-	return err != nil || m.shards.OwnsKey(shard.ReleaseKey(release.Namespace, release.Spec.ClusterRef.Name))
+	return err != nil || m.works(shard.ReleaseKey(release.Namespace, release.Spec.ClusterRef.Name))
+}
+
+// works tells whether this process works on the shard of a Cluster, and its Releases: it has the
+// shard, and all that is in it is cached.
+func (m *Manager) works(clusterKey string) bool {
+	n := shard.Of(clusterKey, m.shards.Shards())
+	return m.shards.Owns(n) && m.core.hold(n)
 }
 
 // changed is told of a change in a target cluster.
@@ -177,13 +198,21 @@ func (m *Manager) Run(ctx context.Context) error {
 		return errors.New("the caches have not caught up with the host cluster")
 	})
 	endpoints.AddReadyCheck("sharding", m.shards.Check)
-	parts := []process.Runnable{{Name: "endpoints", Run: endpoints.Run}, {Name: "loops", Run: m.work}}
+	return process.RunAll(ctx, options.Process.GracePeriod, m.parts(endpoints)...)
+}
+
+// parts are what a Manager runs.
+func (m *Manager) parts(endpoints *process.Endpoints) []process.Runnable {
+	parts := []process.Runnable{
+		{Name: "endpoints", Run: endpoints.Run}, {Name: "loops", Run: m.work},
+		// What the assessment of thousands of objects at a start, or a burst of answers, has taken.
+		{Name: "memory", Run: process.GiveMemoryBack},
+	}
 	if m.keeper != nil {
 		endpoints.AddReadyCheck("certificates", m.keeper.Check)
 		parts = append(parts, process.Runnable{Name: "certificates", Run: m.keeper.Run})
 	}
-	parts = append(parts, options.Process.Debug()...)
-	return process.RunAll(ctx, options.Process.GracePeriod, parts...)
+	return append(parts, m.config.options.Process.Debug()...)
 }
 
 // work waits for the caches and runs the loops. A host whose convoy API is not served yet
@@ -192,9 +221,14 @@ func (m *Manager) work(ctx context.Context) error {
 	// The informers and watches end with this function, also when a part failed.
 	ctx, cancel := context.WithCancel(ctx)
 	defer m.informers.Shutdown()
+	defer m.core.stop()
 	defer cancel()
 	defer m.host.Tracker.Stop()
-	if err := startInformers(ctx, m.informers); err != nil {
+	err := startInformers(ctx, m.informers)
+	if err == nil {
+		err = m.labels(ctx)
+	}
+	if err != nil {
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -208,6 +242,7 @@ func (m *Manager) work(ctx context.Context) error {
 		process.Runnable{Name: "health", Run: m.healthQueue.Run},
 		process.Runnable{Name: "drift", Run: m.driftQueue.Run},
 		process.Runnable{Name: "rulesets", Run: m.ruleQueue.Run},
+		process.Runnable{Name: "visits", Run: m.forgetVisited},
 		process.Runnable{Name: "serving", Run: func(ctx context.Context) error {
 			return process.Serve(ctx, options.Serving.Addr, m.serving.Handler(), m.listener)
 		}},
@@ -224,9 +259,18 @@ func (m *Manager) shardsChanged(ctx context.Context) func(gained, lost []int) {
 				}
 			}
 			m.forgetUnowned()
+			if m.core.byShard != nil {
+				m.core.byShard.Lose(lost...)
+			}
 		}
-		if len(gained) > 0 {
-			m.enqueueGained(gained)
+		switch {
+		case len(gained) == 0:
+		case m.core.byShard == nil:
+			m.enqueueGained(gained...)
+		default:
+			for _, n := range gained {
+				m.core.byShard.Gain(ctx, n, func() { m.enqueueGained(n) })
+			}
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/client/clientset/versioned/fake"
+	"kumodo.io/convoy/internal/process"
 	"kumodo.io/convoy/internal/shard"
 	"kumodo.io/convoy/observer/internal/options"
 )
@@ -41,6 +42,13 @@ func newManagerOn(t *testing.T, addr string, kube kubernetes.Interface) *Manager
 	m, err := config.New(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
 	return m
+}
+
+// What a burst has taken does not stay for ever.
+func TestMemoryIsGivenBack(t *testing.T) {
+	m := newManager(t, "127.0.0.1:0")
+	endpoints := process.NewEndpoints("127.0.0.1:0", m.config.registry)
+	NewWithT(t).Expect(m.parts(endpoints)).To(ContainElement(HaveField("Name", "memory")))
 }
 
 func TestRunEnds(t *testing.T) {

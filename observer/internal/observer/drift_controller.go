@@ -76,7 +76,7 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName, re
 	if err != nil {
 		return later, c.report(ctx, release, m, metav1.ConditionUnknown, targetReason(err), err.Error())
 	}
-	inventory, err := c.Inventory(key)
+	inventory, err := c.Inventory(ctx, key)
 	if apierrors.IsNotFound(err) {
 		return later, nil // an event comes when there is one
 	}

@@ -236,8 +236,24 @@ func TestDrift(t *testing.T) {
 			w.setRelease(func(r *corev1alpha1.Release) { r.Generation++ })
 		}, "False Drifted", "corrected with the next sync", 0},
 		{"what another Release owns", func(w *world) {
-			w.cluster.Put("{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: cm, annotations: {convoy.kumodo.io/release: inst/ns/thief}}}")
+			w.stand("thief", entry(configMap, "d"))
+			w.cluster.Put(markedOf("inst/ns/thief", edited))
 		}, "Unknown Unknown", "ConfigMap ns/cm could not be compared: belongs to Release ns/thief", 0},
+		{"what another Release owns that is not cached yet", func(w *world) {
+			w.stand("thief", entry(configMap, "d"))
+			w.Expect(w.releases.Delete(&corev1alpha1.Release{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "thief"}})).To(Succeed())
+			w.cluster.Put(markedOf("inst/ns/thief", edited))
+		}, "Unknown Unknown", "ConfigMap ns/cm could not be compared: belongs to Release ns/thief", 0},
+		{"what another installation owns", func(w *world) { w.cluster.Put(markedOf("theirs/ns/app", edited)) },
+			"Unknown Unknown", "ConfigMap ns/cm could not be compared: belongs to Release ns/app of another convoy (installation theirs)", 0},
+		{"the mark of a Release that does not exist", func(w *world) { w.cluster.Put(markedOf("inst/ns/nobody", edited)) },
+			"False Drifted", "ConfigMap ns/cm differs in /metadata/annotations/convoy.kumodo.io~1release and 1 more field; a sync is requested", 1},
+		{"the mark of a Release that does not have the object", func(w *world) {
+			w.stand("thief", entry(other, "d"))
+			w.cluster.Put(markedOf("inst/ns/thief", edited))
+		}, "False Drifted", "ConfigMap ns/cm differs in /metadata/annotations/convoy.kumodo.io~1release and 1 more field; a sync is requested", 1},
+		{"a mark that is nobody's", func(w *world) { w.cluster.Put(markedOf("nobody", edited)) },
+			"False Drifted", "ConfigMap ns/cm differs in /metadata/annotations/convoy.kumodo.io~1release and 1 more field; a sync is requested", 1},
 		{"one that differs besides one that cannot be compared", func(w *world) {
 			edit(w)
 			w.cluster.Refuse("GET "+w.cluster.Path(other), apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "other", nil))
@@ -364,6 +380,24 @@ func TestNoDriftWhileASyncIsUnderWay(t *testing.T) {
 	}
 }
 
+// stand has another Release in the host, with an inventory.
+func (w *world) stand(name string, entries ...corev1alpha1.InventoryEntry) {
+	w.t.Helper()
+	release := &corev1alpha1.Release{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+	inventory := &corev1alpha1.ReleaseInventory{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Spec: corev1alpha1.ReleaseInventorySpec{Entries: entries}}
+	w.store(releases, true, release)
+	w.store(inventories, true, inventory)
+	w.Expect(w.releases.Add(release)).To(Succeed())
+	w.Expect(w.inventories.Add(inventory)).To(Succeed())
+}
+
+// markedOf is marked, with the annotation of another owner.
+func markedOf(owner, manifest string) string {
+	return changed(marked(manifest), func(o *unstructured.Unstructured) {
+		o.SetAnnotations(map[string]string{corev1alpha1.AnnotationRelease: owner})
+	})
+}
+
 func TestCorrectionComesWhenTheWindowOpens(t *testing.T) {
 	w := newWorld(t)
 	w.applied(configMap)
@@ -453,9 +487,28 @@ func TestCorrectionsThatComeBackAreContested(t *testing.T) {
 	w.look()
 	w.expectInSync("False DriftContested", "")
 
+	w.cluster.Delete(other)
+	w.Expect(w.look().RequeueAfter).To(Equal(time.Minute))
+	w.Expect(w.syncs).To(Equal(contestedAfter+1), "not again and again")
+	w.expectInSync("False DriftContested", "ConfigMap ns/other is missing; it is corrected at 2026-01-02T03:21:05Z, because a sync restores what is contested too: ConfigMap ns/cm differs in /data/a (field manager tuner); it was corrected 5 times")
+	w.clock.Step(besidesEvery - time.Second)
+	w.Expect(w.look().RequeueAfter).To(Equal(time.Second))
+	w.clock.Step(time.Second)
+	w.look()
+	w.Expect(w.syncs).To(Equal(contestedAfter + 2))
+	w.handled(other)
+	w.cluster.Put(marked(fmt.Sprintf(rival, 101)))
+	w.look()
+	w.expectInSync("False DriftContested", "")
+
+	w.cluster.Put(changed(marked(fmt.Sprintf(rival, 102)), func(o *unstructured.Unstructured) { o.SetLabels(nil) }))
+	w.look()
+	w.Expect(w.syncs).To(Equal(contestedAfter+2), "another field of the same object is other drift")
+	w.expectInSync("False DriftContested", "and 1 more field; it is corrected at 2026-01-02T03:33:05Z, because a sync restores what is contested too")
+
 	w.setRelease(func(r *corev1alpha1.Release) { r.Status.Applied.Render = "newer" })
 	w.look()
-	w.Expect(w.syncs).To(Equal(contestedAfter+2), "a new render is a new fight")
+	w.Expect(w.syncs).To(Equal(contestedAfter+3), "a new render is a new fight")
 }
 
 func TestIgnoreRulesThatGoAreNotedAtOnce(t *testing.T) {

@@ -27,8 +27,10 @@ type memory struct {
 	// clean are the objects that were found as desired although they were written to since they
 	// were applied, by identity.
 	clean map[corev1alpha1.ObjectKey]cleanAt
-	// corrections counts how often the same drift of an object was corrected.
+	// corrections counts how often the same drift of a field was corrected.
 	corrections map[string]*correction
+	// besidesAt is when other drift was corrected last while some was contested.
+	besidesAt time.Time
 	// written is the condition InSync as this process wrote it last, at writtenAt.
 	written   *metav1.Condition
 	writtenAt string
@@ -83,6 +85,7 @@ func (m *memory) startAt(release *corev1alpha1.Release) {
 	if m.clean == nil || m.applied != applied || m.generation != release.Generation {
 		m.applied, m.generation = applied, release.Generation
 		m.clean, m.corrections = map[corev1alpha1.ObjectKey]cleanAt{}, map[string]*correction{}
+		m.besidesAt = time.Time{}
 	}
 }
 

@@ -51,17 +51,31 @@ func (c *Controller) conclude(ctx context.Context, release *corev1alpha1.Release
 		}
 		return result, say(metav1.ConditionFalse, corev1alpha1.ReasonDrifted, drift+"; "+why)
 	}
-	if fought, wait := m.contested(found.drifted, c.Clock.Now()); len(fought) == len(found.drifted) {
+	now := c.Clock.Now()
+	fought, others, wait := m.contested(found.drifted, now)
+	if !others {
 		result.RequeueAfter = wait
-		return result, say(metav1.ConditionFalse, corev1alpha1.ReasonDriftContested,
-			fmt.Sprintf("%s; it was corrected %d times and came back: take the field out of the source, or list it in spec.drift.ignore",
-				drift, contestedAfter))
+		return result, say(metav1.ConditionFalse, corev1alpha1.ReasonDriftContested, fmt.Sprintf("%s; %s", drift, wayOut))
+	}
+	if left := m.besides(now); len(fought) > 0 && left > 0 {
+		result.RequeueAfter = min(result.RequeueAfter, left)
+		return result, say(metav1.ConditionFalse, corev1alpha1.ReasonDriftContested, fmt.Sprintf(
+			"%s; it is corrected at %s, because a sync restores what is contested too: %s; %s", drift, now.Add(left).UTC().Format(time.RFC3339), describe(fought), wayOut))
 	}
 	if err := say(metav1.ConditionFalse, corev1alpha1.ReasonDrifted, drift+"; "+requested); err != nil {
 		return base.Result{}, err
 	}
-	return result, c.correct(ctx, release, found.drifted, m)
+	if err := c.correct(ctx, release, found.drifted, m); err != nil {
+		return result, err
+	}
+	if len(fought) > 0 {
+		m.besidesAt = now
+	}
+	return result, nil
 }
+
+// wayOut is what is said of drift that is contested.
+var wayOut = fmt.Sprintf("it was corrected %d times and came back: take the field out of the source, or list it in spec.drift.ignore", contestedAfter)
 
 // notCompared says why objects could not be compared, with the reason of a condition. No
 // object is named for what is the target's fault.

@@ -35,7 +35,7 @@ type HealthController struct {
 // Reconcile judges one Release. What did not change since it was last judged costs no
 // request.
 func (c *HealthController) Reconcile(ctx context.Context, key types.NamespacedName) (base.Result, error) {
-	release, pages, err := c.find(key)
+	release, pages, err := c.find(ctx, key)
 	if apierrors.IsNotFound(err) {
 		c.Forget(key)
 		return base.Result{}, nil
@@ -59,6 +59,9 @@ func (c *HealthController) Reconcile(ctx context.Context, key types.NamespacedNa
 	}
 	reader, around := &compare.Comparer{Target: t, Installation: c.Installation, Release: release}, c.surroundings(t)
 	next := c.Resync
+	if c.checkTypes(ctx, release, pages.Entries(), t) {
+		next = min(next, typeCheckRetry)
+	}
 	var errs []error
 	before := c.leaving(release)
 	judged := c.look(ctx, release, pages, around, reader)
@@ -169,12 +172,12 @@ func (c *HealthController) wrote(release types.NamespacedName) {
 }
 
 // find gives the Release and its inventory; the error is NotFound when either is absent.
-func (c *HealthController) find(key types.NamespacedName) (*corev1alpha1.Release, Pages, error) {
+func (c *HealthController) find(ctx context.Context, key types.NamespacedName) (*corev1alpha1.Release, Pages, error) {
 	release, err := c.Releases.Releases(key.Namespace).Get(key.Name)
 	if err != nil {
 		return nil, nil, err
 	}
-	pages, err := c.Inventory(key)
+	pages, err := c.Inventory(ctx, key)
 	return release, pages, err
 }
 

@@ -82,7 +82,7 @@ func clip(message string) string { return shortenTo(message, messageLimit) }
 // answer or does not accept the credentials.
 func (c *HealthController) Report(ctx context.Context, release *corev1alpha1.Release) (*corev1alpha1.ReleaseHealth, error) {
 	report := &corev1alpha1.ReleaseHealth{Status: corev1alpha1.HealthUnknown, Objects: []corev1alpha1.ObjectHealthDetail{}}
-	pages, err := c.Inventory(nameOf(release))
+	pages, err := c.Inventory(ctx, nameOf(release))
 	if apierrors.IsNotFound(err) {
 		if report.Summary.Missing = unlisted(release, nil); report.Summary.Missing > 0 {
 			report.Status = corev1alpha1.HealthMissing

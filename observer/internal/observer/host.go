@@ -39,10 +39,14 @@ var ErrNoCluster = errors.New("there is no such cluster")
 
 // Host is what both loops need of the host cluster and of the targets.
 type Host struct {
-	Client       versioned.Interface
-	Releases     corelisters.ReleaseLister
-	Inventories  corelisters.ReleaseInventoryLister
-	Clusters     corelisters.ClusterLister
+	Client      versioned.Interface
+	Releases    corelisters.ReleaseLister
+	Inventories corelisters.ReleaseInventoryLister
+	Clusters    corelisters.ClusterLister
+	// Visited says that the three have the objects of some shards only, all those that the loops
+	// work on among them, so that what is not there has to be read. It is told of a Cluster that
+	// there is a connection to all the same. nil: the three have everything.
+	Visited      func(cluster types.NamespacedName)
 	Connector    *clusterconn.Connector
 	Tracker      *target.Tracker
 	Installation string
@@ -99,7 +103,7 @@ func (t *Target) name() types.NamespacedName {
 // Connect gives the Release's target. Nothing is sent to it yet. Errors: ErrNoCluster, and
 // those of clusterconn.
 func (h *Host) Connect(ctx context.Context, release *corev1alpha1.Release) (*Target, error) {
-	cluster, err := h.Clusters.Clusters(release.Namespace).Get(release.Spec.ClusterRef.Name)
+	cluster, err := h.cluster(ctx, types.NamespacedName{Namespace: release.Namespace, Name: release.Spec.ClusterRef.Name})
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("%w: Cluster %s in namespace %s", ErrNoCluster, release.Spec.ClusterRef.Name, release.Namespace)
 	}

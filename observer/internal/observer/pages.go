@@ -3,6 +3,7 @@
 package observer
 
 import (
+	"context"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,16 +17,25 @@ import (
 // when the entries do not fit into one. They are shared and not to be changed.
 type Pages []*corev1alpha1.ReleaseInventory
 
-// Inventory gives the inventory of a Release. The error is NotFound when there is none.
-func (h *Host) Inventory(release types.NamespacedName) (Pages, error) {
-	inventories := h.Inventories.ReleaseInventories(release.Namespace)
-	first, err := inventories.Get(release.Name)
+// Inventory gives the inventory of a Release, whoever works on it. The error is NotFound when
+// there is none.
+func (h *Host) Inventory(ctx context.Context, release types.NamespacedName) (Pages, error) {
+	pages, err := pagesOf(ctx, release, h.page)
+	if h.Visited != nil && apierrors.IsNotFound(err) {
+		return pagesOf(ctx, release, h.readPage)
+	}
+	return pages, err
+}
+
+// pagesOf gets the pages of an inventory one by one. The error is NotFound when there is none.
+func pagesOf(ctx context.Context, release types.NamespacedName, get func(ctx context.Context, namespace, name string) (*corev1alpha1.ReleaseInventory, error)) (Pages, error) {
+	first, err := get(ctx, release.Namespace, release.Name)
 	if err != nil {
 		return nil, err
 	}
 	pages := Pages{first}
 	for {
-		page, err := inventories.Get(fmt.Sprintf("%s.%d", release.Name, len(pages)))
+		page, err := get(ctx, release.Namespace, fmt.Sprintf("%s.%d", release.Name, len(pages)))
 		if apierrors.IsNotFound(err) {
 			return pages, nil
 		}

@@ -27,33 +27,64 @@ type Rules struct {
 
 	mu       sync.Mutex
 	compiled map[types.UID]compiledSet
+	types    typeChecks
 }
 
 type compiledSet struct {
 	generation int64
-	set        *health.RuleSet
+	// doubts counts what was found of its types; see typeChecks.
+	doubts int
+	set    *health.RuleSet
+}
+
+// ruleSource is a rule set of either kind as it is at one generation.
+type ruleSource struct {
+	kind            string
+	namespace, name string
+	uid             types.UID
+	generation      int64
+	rules           []extv1alpha1.HealthRule // the informer's
+}
+
+func sourceOf(object metav1.Object, kind string, rules []extv1alpha1.HealthRule) ruleSource {
+	return ruleSource{
+		kind: kind, namespace: object.GetNamespace(), name: object.GetName(), uid: object.GetUID(), generation: object.GetGeneration(), rules: rules,
+	}
 }
 
 // For returns an assessor with the rule sets that the Release names, then the other ones
 // of its namespace, then the global ones, and a string that changes when any of them does.
 // An object that a faulty rule is for is unknown, rather than judged by something else.
 func (r *Rules) For(release *corev1alpha1.Release) (*health.Assessor, string) {
-	var sets []*health.RuleSet
+	sources := r.sources(release)
+	sets := make([]*health.RuleSet, len(sources))
 	var version strings.Builder
-	add := func(object metav1.Object, kind string, rules []extv1alpha1.HealthRule) {
-		sets = append(sets, r.compile(object, kind, rules))
-		fmt.Fprintf(&version, "%s/%d,", object.GetUID(), object.GetGeneration())
+	for i, source := range sources {
+		compiled := r.compile(source)
+		sets[i] = compiled.set
+		fmt.Fprintf(&version, "%s/%d/%d,", source.uid, source.generation, compiled.doubts)
 	}
+	return health.NewAssessor(sets...), version.String()
+}
+
+// sources are the rule sets that hold for a Release, in the order in which they are asked.
+func (r *Rules) sources(release *corev1alpha1.Release) []ruleSource {
+	var sources []ruleSource
 	for _, set := range r.local(release) {
-		add(set, "HealthRuleSet", set.Spec.Rules)
+		sources = append(sources, sourceOf(set, kindRuleSet, set.Spec.Rules))
 	}
 	global, _ := r.Global.List(labels.Everything())
 	slices.SortFunc(global, func(a, b *extv1alpha1.GlobalHealthRuleSet) int { return cmp.Compare(a.Name, b.Name) })
 	for _, set := range global {
-		add(set, "GlobalHealthRuleSet", set.Spec.Rules)
+		sources = append(sources, sourceOf(set, kindGlobalRuleSet, set.Spec.Rules))
 	}
-	return health.NewAssessor(sets...), version.String()
+	return sources
 }
+
+const (
+	kindRuleSet       = "HealthRuleSet"
+	kindGlobalRuleSet = "GlobalHealthRuleSet"
+)
 
 // local are the rule sets of the Release's namespace, those that it names first.
 func (r *Rules) local(release *corev1alpha1.Release) []*extv1alpha1.HealthRuleSet {
@@ -70,23 +101,26 @@ func (r *Rules) local(release *corev1alpha1.Release) []*extv1alpha1.HealthRuleSe
 	return sets
 }
 
-func (r *Rules) compile(object metav1.Object, kind string, rules []extv1alpha1.HealthRule) *health.RuleSet {
+func (r *Rules) compile(source ruleSource) compiledSet {
+	doubts, version := r.types.doubts(source)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if known, ok := r.compiled[object.GetUID()]; ok && known.generation == object.GetGeneration() {
-		return known.set
+	known, ok := r.compiled[source.uid]
+	if ok && known.generation == source.generation && known.doubts == version {
+		return known
 	}
 	// What is wrong with it is said by the conditions of the set.
-	set, _ := health.Compile(rules, kind+"/"+object.GetName(), field.NewPath("spec", "rules"))
+	set, _ := health.Compile(source.rules, source.kind+"/"+source.name, field.NewPath("spec", "rules"))
 	if r.compiled == nil {
 		r.compiled = map[types.UID]compiledSet{}
 	}
-	r.compiled[object.GetUID()] = compiledSet{generation: object.GetGeneration(), set: set}
-	return set
+	r.compiled[source.uid] = compiledSet{generation: source.generation, doubts: version, set: set.Doubting(doubts)}
+	return r.compiled[source.uid]
 }
 
 // Forget drops a rule set that was deleted.
 func (r *Rules) Forget(uid types.UID) {
+	r.types.forget(uid)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.compiled, uid)

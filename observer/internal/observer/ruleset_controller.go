@@ -71,6 +71,9 @@ func (c *RuleSetController) global(ctx context.Context, name string) error {
 func ruleSetStatus(rules []extv1alpha1.HealthRule, old extv1alpha1.HealthRuleSetStatus, generation int64) extv1alpha1.HealthRuleSetStatus {
 	status := *old.DeepCopy()
 	status.ObservedGeneration = generation
+	if known := meta.FindStatusCondition(status.Conditions, conditionMistyped); known != nil && known.ObservedGeneration != generation {
+		meta.RemoveStatusCondition(&status.Conditions, conditionMistyped)
+	}
 	condition := metav1.Condition{
 		Type: corev1alpha1.ConditionReady, ObservedGeneration: generation,
 		Status: metav1.ConditionTrue, Reason: corev1alpha1.ReasonReady,

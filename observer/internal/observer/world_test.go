@@ -293,7 +293,7 @@ func (w *world) writeLifecycle(action clienttesting.Action) (bool, runtime.Objec
 func (w *world) catchUp() {
 	w.t.Helper()
 	release := w.release()
-	pages, err := w.host.Inventory(key)
+	pages, err := w.host.Inventory(w.t.Context(), key)
 	if release == nil || err != nil {
 		return
 	}
@@ -315,7 +315,7 @@ func (w *world) catchUp() {
 // it wrote.
 func (w *world) judge() base.Result {
 	w.t.Helper()
-	if release, pages, err := w.health.find(key); err == nil {
+	if release, pages, err := w.health.find(w.t.Context(), key); err == nil {
 		w.clock.Step(max(w.health.resting(release, pages), 0))
 	}
 	w.catchUp()

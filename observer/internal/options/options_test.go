@@ -32,6 +32,7 @@ func TestValidate(t *testing.T) {
 		{"renders without time", []string{"--render-timeout=0"}, "--render-timeout: 0s is not above 0"},
 		{"no complete checks of drift", []string{"--drift-full-interval=0"}, ""},
 		{"complete checks without a pause", []string{"--drift-full-interval=1ms"}, "--drift-full-interval"},
+		{"caches of shards", []string{"--shards=4", "--shard-scoped-cache"}, ""},
 		{"no shards", []string{"--shards=0"}, "--shards"},
 	}
 	for _, c := range cases {

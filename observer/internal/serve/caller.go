@@ -51,11 +51,9 @@ func callerOf(req *http.Request) rest.ImpersonationConfig {
 	return caller
 }
 
-// nameOf tells callers apart.
-func nameOf(caller rest.ImpersonationConfig) string {
-	if caller.UserName == "" {
-		return ""
-	}
+// identityOf tells apart whom targets are read as. Bounds are those of a user's name, whose
+// identities may be many: each token of a service account has an extra of its own.
+func identityOf(caller rest.ImpersonationConfig) string {
 	caller.Groups = slices.Sorted(slices.Values(caller.Groups))
 	data, err := json.Marshal(caller)
 	if err != nil {

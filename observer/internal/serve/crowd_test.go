@@ -246,7 +246,7 @@ func TestAHostileCrowdIsRefused(t *testing.T) {
 		synctest.Wait()
 		w.Expect(w.arrived.Load()).To(BeEquivalentTo(concurrentRenders/2), "one Cluster has half of the places")
 		waiting := users*questions - hostile.count(http.StatusTooManyRequests)
-		w.Expect(waiting).To(BeNumerically("<=", maxWaitingOfOne+concurrentRenders), "the others are refused at once")
+		w.Expect(waiting).To(BeNumerically("<=", maxWaiting/2+concurrentRenders), "the others are refused at once")
 		w.Expect(runtime.NumGoroutine()-before).To(BeNumerically("<=", 2*waiting+10), "and cost nothing any more")
 
 		// Who asks about another Cluster, or for what needs no render, is answered meanwhile.
@@ -265,7 +265,17 @@ func TestAHostileCrowdIsRefused(t *testing.T) {
 			w.Expect(recorder.Code).To(Equal(http.StatusOK), path)
 			w.Expect(time.Since(start)).To(BeZero(), "in the time of the bubble")
 		}
+		// And what becomes free in the line of the Cluster is for who has nothing in it.
+		var patient crowd
+		w.proceed = held
+		held <- struct{}{}
+		synctest.Wait()
+		patient.ask(handler, as("alice", "/preview/ns/app"))
+		synctest.Wait()
+		w.Expect(patient.codes).To(BeEmpty())
 		close(held)
+		patient.wg.Wait()
+		w.Expect(patient.count(http.StatusOK)).To(Equal(1))
 		hostile.wg.Wait()
 		w.Expect(hostile.count(http.StatusOK) + hostile.count(http.StatusTooManyRequests)).To(Equal(users * questions))
 	})
@@ -289,6 +299,9 @@ func TestOneUserIsAnsweredAtARate(t *testing.T) {
 		w.Expect(refused.Code).To(Equal(http.StatusTooManyRequests))
 		w.Expect(refused.Header().Get("Retry-After")).To(Equal("2"))
 		w.Expect(refused.Body.String()).To(And(ContainSubstring(`"reason":"TooManyRequests"`), ContainSubstring("ask again later")))
+		another := as("mallory", "/preview/ns/app?revision=more")
+		another.Header.Set("X-Remote-Extra-Authentication.kubernetes.io%2Fcredential-Id", "JTI=1")
+		w.Expect(ask(another).Code).To(Equal(http.StatusTooManyRequests), "another token makes nobody another user")
 		w.Expect(ask(as("alice", "/preview/ns/app?revision=more")).Code).To(Equal(http.StatusOK), "others are")
 		anybody := as("mallory", "/preview/ns/app?revision=more")
 		anybody.TLS = nil
@@ -296,6 +309,42 @@ func TestOneUserIsAnsweredAtARate(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		w.Expect(ask(as("mallory", "/preview/ns/app?revision=more")).Code).To(Equal(http.StatusOK))
 	})
+}
+
+// Each token of a service account has an extra of its own.
+func TestAnotherTokenMakesNobodyAnotherUser(t *testing.T) {
+	for _, asCaller := range []bool{false, true} {
+		t.Run(fmt.Sprint(asCaller), func(t *testing.T) {
+			w := newWorld(t)
+			w.server.AsCaller = asCaller
+			w.current = rendered("d")
+			synctest.Test(t, func(*testing.T) {
+				w.proceed = make(chan struct{})
+				handler := w.server.Handler()
+				token := func(i int, path string) *http.Request {
+					req := as("system:serviceaccount:ns:ci", path)
+					req.Header.Set("X-Remote-Extra-Authentication.kubernetes.io%2Fcredential-Id", fmt.Sprintf("JTI=%d", i))
+					return req
+				}
+				var account, bob crowd
+				for i := range maxWaiting {
+					account.ask(handler, token(i, fmt.Sprintf("/preview/ns/app?revision=%d", i)))
+				}
+				synctest.Wait()
+				w.Expect(w.arrived.Load()).To(BeEquivalentTo(concurrentRenders/4), "in work")
+				w.Expect(account.count(http.StatusTooManyRequests)).To(Equal(maxWaiting-maxWaiting/4-concurrentRenders/4), "in line")
+				for i := range maxRequests {
+					account.ask(handler, token(i%50, "/preview/ns/app?revision=0"))
+				}
+				synctest.Wait()
+				bob.ask(handler, as("bob", "/preview/ns/app"))
+				close(w.proceed)
+				bob.wg.Wait()
+				w.Expect(bob.count(http.StatusOK)).To(Equal(1), "others find room")
+				account.wg.Wait()
+			})
+		})
+	}
 }
 
 func TestRequestsAreCounted(t *testing.T) {
@@ -326,11 +375,17 @@ func TestRequestsAreCounted(t *testing.T) {
 func TestUnreadAnswersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
-		gate := newGate(4, 8<<20)
+		gate := newGate(4, newRoom(8<<20, 0))
 		hold := func(user string, size int) (drop func(), held bool) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			drop, err := gate.hold(ctx, user, size)
+			turn := gate.places.claim(0)
+			g.Expect(turn.join(asker{user: user})).To(Succeed())
+			kept := gate.keep(turn, size)
+			if kept == nil {
+				return func() {}, true
+			}
+			drop, err := kept.take(ctx)
 			if err != nil {
 				g.Expect(err).To(MatchError(errBusy))
 			}
@@ -349,7 +404,7 @@ func TestUnreadAnswersAreBounded(t *testing.T) {
 		for _, drop := range []func(){first, small, large} {
 			drop()
 		}
-		g.Expect(gate.lanes).To(BeEmpty())
+		g.Expect(gate.unread.lanes).To(BeEmpty())
 	})
 }
 

@@ -247,13 +247,13 @@ func (s *Server) past(ctx context.Context, release *corev1alpha1.Release, name s
 // historyEntry finds what somebody calls a past render. What is applied counts as past,
 // also when the history is kept too short for it.
 func historyEntry(release *corev1alpha1.Release, name string) (*corev1alpha1.HistoryEntry, error) {
-	id, idErr := strconv.ParseInt(name, 10, 64)
+	_, idErr := strconv.ParseInt(name, 10, 64)
 	if idErr != nil && !strings.Contains(name, ":") {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("%q is neither live, desired, the digest of a render nor a history id", name))
 	}
 	for i := range release.Status.History {
 		entry := &release.Status.History[i]
-		if entry.Render == name || idErr == nil && entry.ID == id {
+		if entry.Render == name || strconv.FormatInt(entry.ID, 10) == name {
 			return entry, nil
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -23,12 +25,10 @@ func TestFormats(t *testing.T) {
 		{"/diff/ns/app", "application/json", "application/json", `{"kind":"ReleaseDiff"`},
 		{"/diff/ns/app", "image/png, text/plain;q=0.5", "text/plain; charset=utf-8", "update ConfigMap ns/cm\n--- ConfigMap ns/cm (live)\n+++ ConfigMap ns/cm (desired)\n@@"},
 		{"/diff/ns/app", "application/yaml", "application/yaml", "apiVersion: core.convoy.kumodo.io/v1alpha1\n"},
-		{"/diff/ns/app", "application/json-patch+json", "application/json", `[{"version":"v1","kind":"ConfigMap","namespace":"ns","name":"cm","action":"update","patch":[{"op":"replace","path":"/data/a","value":"1"}]`},
-		{"/diff/ns/app", "image/png", "application/json", `{"kind":"ReleaseDiff"`},
 		{"/diff/ns/app?output=yaml", "text/plain", "application/yaml", "apiVersion: "},
-		{"/diff/ns/app?output=patch", "", "application/json", `[{"version":"v1"`},
+		{"/diff/ns/app?output=text", "image/png", "text/plain; charset=utf-8", "update ConfigMap ns/cm"},
+		{"/diff/ns/app?output=patch", "", "application/json", `[{"version":"v1","kind":"ConfigMap","namespace":"ns","name":"cm","action":"update","patch":[{"op":"replace","path":"/data/a","value":"1"}]`},
 		{"/preview/ns/app?output=text", "", "text/plain; charset=utf-8", "revision main@sha1:1\nrender d\nplan sha256:"},
-		{"/preview/ns/app", "application/json-patch+json", "application/json", `{"kind":"ReleasePreview"`},
 		{"/health/ns/app?output=text", "", "text/plain; charset=utf-8", "OBJECT"},
 		{"/history/ns/app?output=text", "", "text/plain; charset=utf-8", "ID   REVISION"},
 		{"/history/ns/app?id=4&output=text", "", "text/plain; charset=utf-8", "---\napiVersion: v1\n"},
@@ -56,6 +56,63 @@ func TestFormats(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestNegotiation(t *testing.T) {
+	for accept, want := range map[string]format{
+		"":                             formatJSON,
+		"*/*":                          formatJSON,
+		"*":                            formatJSON,
+		"application/*":                formatJSON,
+		"text/*":                       formatText,
+		"APPLICATION/YAML":             formatYAML,
+		"application/json, */*":        formatJSON, // kubectl get --raw
+		"application/yaml, */*":        formatYAML,
+		"text/plain, application/json": formatText,
+		"text/plain;q=0.5, application/yaml;q=0.9":                           formatYAML,
+		"text/plain;q=0.5, */*;q=0.9":                                        formatJSON,
+		"application/json;q=0, */*;q=0.1":                                    formatYAML,
+		"text/html, application/xhtml+xml, application/xml;q=0.9, */*;q=0.8": formatJSON, // browsers
+		"application/json; charset=utf-8":                                    formatJSON,
+		"application/json;as=Table;v=v1;g=meta.k8s.io, application/yaml":     formatYAML,
+		"application/vnd.kubernetes.protobuf, application/json":              formatJSON,
+		"image/png, text/plain;q=.2":                                         formatText,
+		"application/yaml;q=x, text/plain":                                   formatText,
+		"//, application/yaml":                                               formatYAML,
+
+		"image/png":                                    "",
+		"application/json;q=0":                         "",
+		"application/json-patch+json":                  "",
+		"application/vnd.kubernetes.protobuf":          "",
+		"application/json;as=Table;v=v1;g=meta.k8s.io": "",
+		"text/html":                                    "",
+		"*/*;q=0":                                      "",
+		"application":                                  "",
+	} {
+		t.Run(accept, func(t *testing.T) {
+			g := NewWithT(t)
+			got, err := formatOf([]string{accept}, "", "ReleaseDiff")
+			g.Expect(got).To(Equal(want))
+			if want != "" {
+				g.Expect(err).NotTo(HaveOccurred())
+				return
+			}
+			g.Expect(apierrors.ReasonForError(err)).To(Equal(metav1.StatusReasonNotAcceptable))
+			g.Expect(err).To(MatchError("only the following media types are accepted: application/json, application/yaml, text/plain"))
+		})
+	}
+}
+
+func TestNothingThatIsAcceptable(t *testing.T) {
+	w := newWorld(t)
+	req := httptest.NewRequest(http.MethodGet, "/preview/ns/app", nil)
+	req.Header.Set("Accept", "image/png")
+	recorder := httptest.NewRecorder()
+	w.server.Handler().ServeHTTP(recorder, req)
+	w.Expect(recorder.Code).To(Equal(http.StatusNotAcceptable))
+	w.Expect(recorder.Header().Get("Content-Type")).To(Equal("application/json"))
+	w.Expect(recorder.Body.String()).To(ContainSubstring(`"reason":"NotAcceptable"`))
+	w.Expect(w.arrived.Load()).To(BeZero())
 }
 
 func TestNothingButReadingIsServed(t *testing.T) {

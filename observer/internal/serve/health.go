@@ -3,6 +3,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -11,10 +12,6 @@ import (
 // health tells the health of each object, with the rule that decided; with tree, that of what
 // the objects own in turn, too.
 func (s *Server) health(ctx context.Context, release *corev1alpha1.Release, q query) (reply, error) {
-	tree, err := q.flag("tree")
-	if err != nil {
-		return nil, err
-	}
 	report, err := s.Health.Report(ctx, release)
 	if err != nil {
 		return nil, err
@@ -22,7 +19,7 @@ func (s *Server) health(ctx context.Context, release *corev1alpha1.Release, q qu
 	if err := s.conceal(ctx, release, report); err != nil {
 		return nil, err
 	}
-	if tree {
+	if q.flag("tree") {
 		return report, s.grow(ctx, release, report)
 	}
 	return report, nil
@@ -42,11 +39,12 @@ func (s *Server) conceal(ctx context.Context, release *corev1alpha1.Release, rep
 	if err != nil {
 		return err
 	}
-	hidden := concealed(ctx, comparer, report.Objects)
-	for i := range report.Objects {
-		if hidden[i] {
-			report.Objects[i].Message = "not shown: you may not read the object in the target cluster"
-		}
+	hidden, err := concealed(ctx, target, comparer, report.Objects)
+	if err != nil {
+		return err
+	}
+	for i, why := range hidden {
+		report.Objects[i].Message = cmp.Or(why, report.Objects[i].Message)
 	}
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -24,18 +23,18 @@ const movesTimeout = 15 * time.Second
 
 // kin gives the other Releases on the Cluster of one that go with the same source object by
 // themselves, by name.
-func (s *Server) kin(release *corev1alpha1.Release) []*corev1alpha1.Release {
+func (s *Server) kin(ctx context.Context, release *corev1alpha1.Release) []*corev1alpha1.Release {
 	own, ok := sources.ReferenceOf(release.Spec.Source)
 	if !ok {
 		return nil
 	}
-	all, err := s.Host.Releases.Releases(release.Namespace).List(labels.Everything())
+	all, err := s.Host.Neighbours(ctx, release)
 	if err != nil {
 		return nil
 	}
-	found := slices.DeleteFunc(slices.Clone(all), func(other *corev1alpha1.Release) bool {
+	found := slices.DeleteFunc(all, func(other *corev1alpha1.Release) bool {
 		reference, ok := sources.ReferenceOf(other.Spec.Source)
-		return !ok || reference != own || other.Name == release.Name || other.Spec.ClusterRef != release.Spec.ClusterRef || !automatic(other)
+		return !ok || reference != own || other.Name == release.Name || !automatic(other)
 	})
 	slices.SortFunc(found, func(a, b *corev1alpha1.Release) int { return strings.Compare(a.Name, b.Name) })
 	return found
@@ -78,11 +77,11 @@ func (s *Server) givenUp(release *corev1alpha1.Release) func(ctx context.Context
 		if !ok || installation != s.Host.Installation {
 			return false
 		}
-		other, err := s.Host.Releases.Releases(namespace).Get(name)
+		other, err := s.Host.Release(ctx, types.NamespacedName{Namespace: namespace, Name: name})
 		if err != nil {
 			return apierrors.IsNotFound(err)
 		}
-		if has, known := s.lists(owner, key); known && !has || !other.DeletionTimestamp.IsZero() {
+		if has, known := s.lists(ctx, owner, key); known && !has || !other.DeletionTimestamp.IsZero() {
 			return true
 		}
 		if namespace != release.Namespace || other.Spec.ClusterRef != release.Spec.ClusterRef || !goesOn(other) {
@@ -109,9 +108,9 @@ func goesOn(release *corev1alpha1.Release) bool {
 
 // lists tells whether the inventory of the Release that a mark names has an object; known is
 // false where there is no such inventory.
-func (s *Server) lists(mark string, key corev1alpha1.ObjectKey) (has, known bool) {
+func (s *Server) lists(ctx context.Context, mark string, key corev1alpha1.ObjectKey) (has, known bool) {
 	_, namespace, name, _ := corev1alpha1.ParseReleaseAnnotation(mark)
-	inventory, err := s.Host.Inventory(types.NamespacedName{Namespace: namespace, Name: name})
+	inventory, err := s.Host.Inventory(ctx, types.NamespacedName{Namespace: namespace, Name: name})
 	if err != nil {
 		return false, false
 	}

@@ -11,12 +11,14 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/clusterconn"
 	"kumodo.io/convoy/observer/internal/compare"
+	"kumodo.io/convoy/observer/internal/definition"
 	"kumodo.io/convoy/observer/internal/desired"
 	"kumodo.io/convoy/observer/internal/observer"
 	"kumodo.io/convoy/render"
@@ -24,10 +26,7 @@ import (
 
 // preview tells what a sync would do now, or a forced one.
 func (s *Server) preview(ctx context.Context, release *corev1alpha1.Release, q query) (reply, error) {
-	force, err := q.flag("force")
-	if err != nil {
-		return nil, err
-	}
+	force := q.flag("force")
 	if force {
 		release.Spec.Sync.Replace = corev1alpha1.ReplaceOnImmutable
 	}
@@ -121,6 +120,8 @@ type look struct {
 	target   *observer.Target
 	want     *desired.Desired
 	comparer *compare.Comparer
+	// definitions are those that the sync makes.
+	definitions *definition.Set
 	// force: hooks run afresh.
 	force bool
 }
@@ -130,9 +131,10 @@ func (s *Server) look(ctx context.Context, release *corev1alpha1.Release, target
 	if err != nil {
 		return nil, err
 	}
-	comparer.Defines, comparer.Creates, comparer.Adopts = defines(want), creates(release, want), true
+	known := definitions(want)
+	comparer.Defines, comparer.Creates, comparer.Adopts = known.Defines, creates(release, want), true
 	comparer.GivenUp = s.givenUp(release)
-	return &look{release: release, target: target, want: want, comparer: comparer}, nil
+	return &look{release: release, target: target, want: want, comparer: comparer, definitions: known}, nil
 }
 
 // each compares every planned object with the target and hands the outcome on, of which
@@ -151,7 +153,7 @@ func (l *look) each(ctx context.Context, objects []plannedObject, take func(i in
 		if objects[i].hook != "" {
 			outcome = l.hook()
 		} else {
-			outcome = l.comparer.Compare(ctx, objects[i].Object)
+			outcome = l.foreseen(objects[i].Object.Object, l.comparer.Compare(ctx, objects[i].Object))
 		}
 		if errors.Is(outcome.Err, clusterconn.ErrUnreachable) || errors.Is(outcome.Err, clusterconn.ErrUnauthenticated) {
 			cancel(l.target.Blame(outcome.Err))
@@ -189,20 +191,32 @@ func weightOf(object *runtime.RawExtension, changes []corev1alpha1.FieldChange) 
 	return n
 }
 
-// defines tells which kinds the render's own CustomResourceDefinitions define.
-func defines(want *desired.Desired) func(schema.GroupKind) bool {
-	kinds := map[schema.GroupKind]bool{}
-	for _, object := range want.Objects {
-		if object.Object.GroupVersionKind().GroupKind() != (schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}) {
-			continue
-		}
-		spec, _ := object.Object.Object["spec"].(map[string]any)
-		names, _ := spec["names"].(map[string]any)
-		group, _ := spec["group"].(string)
-		kind, _ := names["kind"].(string)
-		kinds[schema.GroupKind{Group: group, Kind: kind}] = true
+// definitions are those of a render: its custom resources may be of kinds that the target does
+// not have yet.
+func definitions(want *desired.Desired) *definition.Set {
+	objects := make([]*unstructured.Unstructured, len(want.Objects))
+	for i, object := range want.Objects {
+		objects[i] = object.Object
 	}
-	return func(gk schema.GroupKind) bool { return kinds[gk] }
+	return definition.New(objects...)
+}
+
+// foreseen is an outcome that could not be asked of the target, with what the definition in
+// the same render has against the object.
+func (l *look) foreseen(object *unstructured.Unstructured, outcome compare.Outcome) compare.Outcome {
+	if !outcome.Simulated {
+		return outcome
+	}
+	rules, err := l.definitions.Check(object)
+	switch {
+	case errors.Is(err, definition.ErrTooMuch):
+		outcome.Message += "; not held against its schema, which takes too long"
+	case err != nil:
+		return compare.Outcome{Action: corev1alpha1.ActionError, Reason: corev1alpha1.ReasonInvalidObjects, Message: err.Error(), Err: err}
+	case rules:
+		outcome.Message += "; the rules (x-kubernetes-validations) of its schema are evaluated by the sync"
+	}
+	return outcome
 }
 
 // creates tells which namespaces a sync creates.

@@ -14,6 +14,7 @@ import (
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/observer/internal/compare"
+	"kumodo.io/convoy/observer/internal/definition"
 	"kumodo.io/convoy/observer/internal/desired"
 	"kumodo.io/convoy/observer/internal/observer"
 	"kumodo.io/convoy/render"
@@ -22,7 +23,7 @@ import (
 // deletions are the objects of the inventory that left the render, last stage first, with what
 // becomes of each.
 func (s *Server) deletions(ctx context.Context, release *corev1alpha1.Release, target *observer.Target, want *desired.Desired) ([]corev1alpha1.ObjectPreview, error) {
-	inventory, err := s.Host.Inventory(types.NamespacedName{Namespace: release.Namespace, Name: release.Name})
+	inventory, err := s.Host.Inventory(ctx, types.NamespacedName{Namespace: release.Namespace, Name: release.Name})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -105,7 +106,7 @@ func (s *Server) fate(ctx context.Context, release *corev1alpha1.Release, compar
 	case live == nil:
 		spare(one, "left the render; is gone already")
 	default:
-		if why := s.spared(release, entry, live); why != "" {
+		if why := s.spared(ctx, release, entry, live); why != "" {
 			spare(one, "left the render; "+why)
 		}
 	}
@@ -117,11 +118,11 @@ func spare(one *corev1alpha1.ObjectPreview, message string) {
 }
 
 // spared says why a live object is not deleted, "" when it is.
-func (s *Server) spared(release *corev1alpha1.Release, entry corev1alpha1.InventoryEntry, live *unstructured.Unstructured) string {
+func (s *Server) spared(ctx context.Context, release *corev1alpha1.Release, entry corev1alpha1.InventoryEntry, live *unstructured.Unstructured) string {
 	annotations := live.GetAnnotations()
 	own := corev1alpha1.ReleaseAnnotationValue(s.Host.Installation, release.Namespace, release.Name)
 	owner, claimant := annotations[corev1alpha1.AnnotationRelease], annotations[corev1alpha1.AnnotationClaimedBy]
-	claimed, _ := s.lists(claimant, entry.ObjectKey)
+	claimed, _ := s.lists(ctx, claimant, entry.ObjectKey)
 	switch {
 	case owner == "":
 		return "stays, because it is not marked as this Release's any more"
@@ -133,15 +134,15 @@ func (s *Server) spared(release *corev1alpha1.Release, entry corev1alpha1.Invent
 		return "moves to " + render.OwnerName(claimant, s.Host.Installation) + ", which waits for it"
 	case compare.Protected(live):
 		return "kept, because an annotation says so"
-	case definition(entry) && !release.Spec.Sync.PruneCRDs && annotations[corev1alpha1.AnnotationPrune] != corev1alpha1.PruneEnabled:
+	case isDefinition(entry) && !release.Spec.Sync.PruneCRDs && annotations[corev1alpha1.AnnotationPrune] != corev1alpha1.PruneEnabled:
 		return "kept, because deleting a CustomResourceDefinition deletes all its objects; spec.sync.pruneCRDs or its annotation " +
 			corev1alpha1.AnnotationPrune + ": " + corev1alpha1.PruneEnabled + " allows it"
 	}
 	return ""
 }
 
-func definition(entry corev1alpha1.InventoryEntry) bool {
-	return entry.Group == "apiextensions.k8s.io" && entry.Kind == "CustomResourceDefinition"
+func isDefinition(entry corev1alpha1.InventoryEntry) bool {
+	return entry.Group == definition.Kind.Group && entry.Kind == definition.Kind.Kind
 }
 
 // moves tells which of the objects that would be deleted move to another Release instead: one
@@ -153,7 +154,7 @@ func (s *Server) moves(ctx context.Context, release *corev1alpha1.Release, entri
 	}
 	ctx, cancel := context.WithTimeout(ctx, movesTimeout)
 	defer cancel()
-	for _, other := range s.kin(release) {
+	for _, other := range s.kin(ctx, release) {
 		newest, err := s.newest(ctx, other)
 		for i := range result {
 			switch {

@@ -4,12 +4,15 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/clusterconn"
 	"kumodo.io/convoy/observer/internal/compare"
 	"kumodo.io/convoy/observer/internal/observer"
 )
@@ -26,15 +29,26 @@ func isCaller(ctx context.Context) bool {
 	return ok && caller.UserName != ""
 }
 
-// concealed tells of each object whether who asks may not read it.
-func concealed(ctx context.Context, comparer *compare.Comparer, objects []corev1alpha1.ObjectHealthDetail) []bool {
-	hidden := make([]bool, len(objects))
+// concealed tells of each object why who asks is not shown what was read of it, "" when he is.
+// The error is that of a target that does not answer.
+func concealed(ctx context.Context, target *observer.Target, comparer *compare.Comparer, objects []corev1alpha1.ObjectHealthDetail) ([]string, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	why := make([]string, len(objects))
 	compare.Parallel(len(objects), func(i int) {
 		// Without a UID: what is not served was not read either.
 		_, _, err := comparer.Live(ctx, corev1alpha1.ObjectUID{ObjectKey: objects[i].ObjectKey})
-		hidden[i] = err != nil
+		switch {
+		case err == nil:
+		case apierrors.IsForbidden(err):
+			why[i] = "not shown: you may not read the object in the target cluster"
+		case errors.Is(err, clusterconn.ErrUnreachable), errors.Is(err, clusterconn.ErrUnauthenticated):
+			cancel(target.Blame(err))
+		default:
+			why[i] = "not shown: it could not be read as you: " + err.Error()
+		}
 	})
-	return hidden
+	return why, context.Cause(ctx)
 }
 
 // reads gives the client that reads objects of a target: as whoever asks, where that is

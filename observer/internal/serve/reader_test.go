@@ -3,6 +3,7 @@
 package serve
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 )
@@ -66,6 +68,48 @@ func TestNobodyIsShownWhatHeMayNotRead(t *testing.T) {
 	w.server.AsCaller = false
 	w.only("system:serviceaccount:ns:deployer", configMap)
 	w.Expect(ask("bob", "/diff/ns/app")).To(ContainSubstring("canary"), "unless that is not wanted")
+}
+
+// A target that is away says nothing about what somebody may read.
+func TestTargetsThatAreAwayConcealNothing(t *testing.T) {
+	w := newWorld(t)
+	w.server.AsCaller = true
+	w.health = &corev1alpha1.ReleaseHealth{Objects: []corev1alpha1.ObjectHealthDetail{{ObjectHealth: corev1alpha1.ObjectHealth{
+		ObjectKey: corev1alpha1.ObjectKey{Version: "v1", Kind: "ConfigMap", Namespace: "ns", Name: "cm"}, Status: corev1alpha1.HealthDegraded, Message: "canary",
+	}}}}
+	ask := func() (int, string) {
+		recorder := httptest.NewRecorder()
+		w.server.Handler().ServeHTTP(recorder, as("alice", "/health/ns/app"))
+		return recorder.Code, recorder.Body.String()
+	}
+	w.cluster.Refuse("GET "+w.cluster.Path(configMap), apierrors.NewInternalError(errors.New("etcd")))
+	code, body := ask()
+	w.Expect(code).To(Equal(http.StatusOK), body)
+	w.Expect(body).To(And(ContainSubstring("could not be read as you: "), Not(ContainSubstring("canary"))))
+
+	w.cluster.Handle("GET "+w.cluster.Path(configMap), func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	code, body = ask()
+	w.Expect(code).To(Equal(http.StatusServiceUnavailable), body)
+	w.Expect(body).To(ContainSubstring("cluster edge"))
+}
+
+// Groups and extras decide on what somebody may read, whatever his name.
+func TestIdentities(t *testing.T) {
+	g := NewWithT(t)
+	alice := rest.ImpersonationConfig{UserName: "alice", Groups: []string{"a", "b"}, Extra: map[string][]string{"scopes": {"x"}}}
+	same := rest.ImpersonationConfig{UserName: "alice", Groups: []string{"b", "a"}, Extra: map[string][]string{"scopes": {"x"}}}
+	g.Expect(identityOf(same)).To(Equal(identityOf(alice)))
+	for name, change := range map[string]func(*rest.ImpersonationConfig){
+		"another name":  func(c *rest.ImpersonationConfig) { c.UserName = "bob" },
+		"another UID":   func(c *rest.ImpersonationConfig) { c.UID = "7" },
+		"a group less":  func(c *rest.ImpersonationConfig) { c.Groups = c.Groups[:1] },
+		"another scope": func(c *rest.ImpersonationConfig) { c.Extra = map[string][]string{"scopes": {"y"}} },
+	} {
+		other := alice
+		change(&other)
+		g.Expect(identityOf(other)).NotTo(Equal(identityOf(alice)), name)
+	}
+	g.Expect(same.Groups).To(Equal([]string{"b", "a"}))
 }
 
 // What one may see, another one must not be given with the same answer.

@@ -81,28 +81,30 @@ type Server struct {
 // Handler returns the handler of all paths. What it works on and keeps is bounded, whoever
 // asks; see gate, questions, rates and requests.
 func (s *Server) Handler() http.Handler {
-	renders, reports := newGate(concurrentRenders, unreadRenders), newGate(concurrentReports, unreadReports)
-	always := func(query) bool { return true }
+	ofReports := newRoom(unreadReports, 0)
+	renders, reports, trees := newGate(concurrentRenders, newRoom(unreadRenders, 0)), newGate(concurrentReports, ofReports), newGate(concurrentTrees, ofReports)
+	always := func(query) (*gate, int64) { return renders, 1 }
 	h := &handler{Server: s, rates: newRates()}
 	mux := http.NewServeMux()
 	for path, e := range map[string]endpoint{
-		"preview": {"ReleasePreview", []string{"revision", "force"}, renders, always, s.preview},
-		"diff":    {"ReleaseDiff", []string{"from", "to"}, renders, always, s.diff},
-		"health":  {"ReleaseHealth", []string{"tree"}, reports, always, s.health},
-		"values":  {"ReleaseValues", []string{"revision"}, renders, always, s.values},
+		"preview": {"ReleasePreview", []string{"revision"}, []string{"force"}, nil, always, s.preview},
+		"diff":    {"ReleaseDiff", []string{"from", "to"}, nil, query{"from": sideLive, "to": sideDesired}, always, s.diff},
+		"health": {"ReleaseHealth", nil, []string{"tree"}, nil, func(q query) (*gate, int64) {
+			if q.flag("tree") {
+				return trees, 1
+			}
+			return reports, 1
+		}, s.health},
+		"history": {"ReleaseHistory", []string{"id"}, nil, nil, func(q query) (*gate, int64) {
+			if q["id"] != "" {
+				return renders, 1
+			}
+			return reports, 0
+		}, s.history},
+		"values": {"ReleaseValues", []string{"revision"}, nil, nil, always, s.values},
 	} {
 		mux.Handle("GET /"+path+"/{namespace}/{name}", h.handle(e))
 	}
-	past := func(q query) bool { return q["id"] != "" }
-	whole := h.handle(endpoint{"ReleaseHistory", []string{"id"}, renders, always, s.history})
-	listed := h.handle(endpoint{"ReleaseHistory", []string{"id"}, reports, past, s.history})
-	mux.HandleFunc("GET /history/{namespace}/{name}", func(w http.ResponseWriter, req *http.Request) {
-		if req.URL.Query().Get("id") != "" {
-			whole.ServeHTTP(w, req)
-			return
-		}
-		listed.ServeHTTP(w, req)
-	})
 	return mux
 }
 
@@ -110,31 +112,22 @@ func (s *Server) Handler() http.Handler {
 type endpoint struct {
 	// kind of the answers.
 	kind string
-	// parameters of the query string, besides output.
-	parameters []string
-	// gate of the answers.
-	gate *gate
-	// waits tells whether the answer to a query has to wait for a place in it.
-	waits func(q query) bool
+	// parameters of the query string, besides output, and those that are true or false.
+	parameters, flags []string
+	// defaults are what parameters mean when they are not given, unless that is the empty text.
+	defaults query
+	// gate of the answer to a query, and how many places in it the answer takes.
+	gate func(q query) (*gate, int64)
 	// answer gives the answer.
 	answer func(ctx context.Context, release *corev1alpha1.Release, q query) (reply, error)
 }
 
-// query is the query string of a request, every name known and given once.
+// query is the query string of a request, every name known and given once. What means the same
+// is the same: flags are there when they are true, and what goes without saying is not said.
 type query map[string]string
 
-// flag reads a parameter that is true or false.
-func (q query) flag(name string) (bool, error) {
-	text, ok := q[name]
-	if !ok {
-		return false, nil
-	}
-	value, err := strconv.ParseBool(text)
-	if err != nil {
-		return false, apierrors.NewBadRequest(fmt.Sprintf("query parameter %q is neither true nor false", name))
-	}
-	return value, nil
-}
+// flag tells whether a parameter that is true or false is true.
+func (q query) flag(name string) bool { return q[name] != "" }
 
 // reply is a typed object with the metadata of the Release.
 type reply interface {
@@ -154,7 +147,7 @@ func (h *handler) handle(e endpoint) http.Handler {
 		ctx, cancel := context.WithTimeout(req.Context(), answerTimeout)
 		defer cancel()
 		caller := callerOf(req)
-		gone, err := h.requests.enter(nameOf(caller))
+		gone, err := h.requests.enter(caller.UserName)
 		if err != nil {
 			writeError(ctx, w, e.kind, err)
 			return
@@ -173,69 +166,67 @@ func (h *handler) handle(e endpoint) http.Handler {
 // ask gives an answer as it is written. Nothing else of it is held afterwards, however long
 // the client takes to read.
 func (h *handler) ask(ctx context.Context, req *http.Request, e endpoint, caller rest.ImpersonationConfig) ([]byte, format, func(), error) {
-	q, err := parseQuery(req.URL.RawQuery, append([]string{"output"}, e.parameters...))
+	q, err := parseQuery(req.URL.RawQuery, slices.Concat([]string{"output"}, e.parameters, e.flags))
 	if err != nil {
 		return nil, "", nil, err
 	}
-	format, err := formatOf(req.Header.Values("Accept"), q["output"], e.kind)
+	wanted, err := formatOf(req.Header.Values("Accept"), q["output"], e.kind)
 	if err != nil {
 		return nil, "", nil, err
 	}
 	delete(q, "output")
-	name := types.NamespacedName{Namespace: req.PathValue("namespace"), Name: req.PathValue("name")}
-	// What does not exist costs nothing more.
-	if _, err := h.Host.Releases.Releases(name.Namespace).Get(name.Name); err != nil {
+	if err := q.simplify(e.flags, e.defaults); err != nil {
 		return nil, "", nil, err
 	}
-	asked := question{kind: e.kind, release: name, query: q.encode(), format: format}
-	user := nameOf(caller)
+	name := types.NamespacedName{Namespace: req.PathValue("namespace"), Name: req.PathValue("name")}
+	// What does not exist costs nothing more.
+	release, err := h.Host.Release(ctx, name)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	asked := question{kind: e.kind, release: name, query: q.encode()}
+	user := caller.UserName
 	if h.AsCaller {
 		if user == "" {
 			return nil, "", nil, apierrors.NewUnauthorized("objects of targets are read as who asks, and nothing says who does: convoy-apiserver tells it over mutual TLS")
 		}
-		asked.reader = user
+		asked.reader = identityOf(caller)
 		ctx = asCaller(ctx, caller)
 	}
-	body, leave, err := h.questions.ask(ctx, asked, func() error { return h.rates.admit(user) },
-		func(ctx context.Context, begin func()) ([]byte, func(), error) {
-			return h.make(ctx, e, name, user, q, format, begin)
-		})
-	return body, format, leave, err
+	gate, places := e.gate(q)
+	body, leave, err := h.questions.ask(ctx, asked, asking{
+		who:    asker{user: user, cluster: types.NamespacedName{Namespace: name.Namespace, Name: release.Spec.ClusterRef.Name}},
+		format: wanted, gate: gate, places: places,
+		admit: func() error { return h.rates.admit(user) },
+		work: func(ctx context.Context, formats []format) (map[format]written, error) {
+			return h.make(ctx, e, name, q, formats)
+		},
+	})
+	return body, wanted, leave, err
 }
 
-// make makes an answer when it is its turn.
-func (h *handler) make(ctx context.Context, e endpoint, name types.NamespacedName, user string, q query, format format, begin func()) ([]byte, func(), error) {
-	release, err := h.Host.Releases.Releases(name.Namespace).Get(name.Name)
+// make makes an answer, now that it is its turn.
+func (h *handler) make(ctx context.Context, e endpoint, name types.NamespacedName, q query, formats []format) (map[format]written, error) {
+	release, err := h.Host.Release(ctx, name)
 	if err != nil {
-		return nil, nil, err
-	}
-	if e.waits(q) {
-		leave, err := e.gate.enter(ctx, asker{user: user, cluster: types.NamespacedName{Namespace: name.Namespace, Name: release.Spec.ClusterRef.Name}})
-		if err != nil {
-			return nil, nil, err
-		}
-		defer leave()
-	}
-	begin()
-	if release, err = h.Host.Releases.Releases(name.Namespace).Get(name.Name); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	object, err := e.answer(ctx, release.DeepCopy(), q)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	object.GetObjectKind().SetGroupVersionKind(corev1alpha1.SchemeGroupVersion.WithKind(e.kind))
 	object.SetNamespace(release.Namespace)
 	object.SetName(release.Name)
-	body, err := format.encode(object)
-	if err != nil {
-		return nil, nil, err
+	answers := map[format]written{}
+	for _, one := range formats {
+		body, err := one.encode(object)
+		if err == nil && len(body) > maxAnswer {
+			body, err = nil, tooLong()
+		}
+		answers[one] = written{body, err}
 	}
-	if len(body) > maxAnswer {
-		return nil, nil, tooLong()
-	}
-	drop, err := e.gate.hold(ctx, user, len(body))
-	return body, drop, err
+	return answers, nil
 }
 
 // parseQuery reads a query string; what is unknown, twice there or not well formed is a bad
@@ -256,6 +247,25 @@ func parseQuery(raw string, allowed []string) (query, error) {
 		q[name] = values[name][0]
 	}
 	return q, nil
+}
+
+// simplify brings what means the same to the same form. The error is that of a bad request.
+func (q query) simplify(flags []string, defaults query) error {
+	for _, name := range flags {
+		text, given := q[name]
+		if !given {
+			continue
+		}
+		value, err := strconv.ParseBool(text)
+		if err != nil {
+			return apierrors.NewBadRequest(fmt.Sprintf("query parameter %q is neither true nor false", name))
+		}
+		if q[name] = "true"; !value {
+			delete(q, name)
+		}
+	}
+	maps.DeleteFunc(q, func(name, value string) bool { return value == "" || value == defaults[name] })
+	return nil
 }
 
 // encode gives equal texts for equal queries only.

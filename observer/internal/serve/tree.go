@@ -5,17 +5,18 @@ package serve
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/rest"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/clusterconn"
@@ -25,10 +26,11 @@ import (
 )
 
 const (
-	// maxOwned is how many objects are shown under those of a Release.
-	maxOwned = 2000
-	// ownedPage is how many objects of a kind are read at a time, of which those are kept that
-	// are shown.
+	// maxOwned is how many objects are shown under those of a Release, and maxOwnedText how many
+	// bytes of names and messages.
+	maxOwned, maxOwnedText = 2000, 8 << 20
+	// ownedPage is how many objects of a kind are asked for at a time. They are looked at one by
+	// one as they come, and none of them is kept.
 	ownedPage = 500
 	// ownedDepth is how far down is looked.
 	ownedDepth = 4
@@ -72,10 +74,13 @@ func ownedBy(kind schema.GroupKind) []schema.GroupVersionKind {
 // tree finds what objects own, level by level, each kind of a namespace with one list.
 type tree struct {
 	assessor *health.Assessor
-	client   dynamic.Interface
+	client   rest.Interface
 	mapping  func(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error)
-	found    int
+	// found is how many objects are shown, with that many bytes of names and messages.
+	found, text int
 }
+
+func (t *tree) full() bool { return t.found >= maxOwned || t.text >= maxOwnedText }
 
 // branch is an object whose own objects are looked for.
 type branch struct {
@@ -89,18 +94,15 @@ func (s *Server) grow(ctx context.Context, release *corev1alpha1.Release, report
 	if err != nil {
 		return err
 	}
-	client, err := reads(ctx, target)
+	client, err := lists(ctx, target)
 	if err != nil {
 		return err
 	}
-	t := &tree{assessor: health.NewAssessor(), client: target.Dynamic(), mapping: target.Mapping}
-	if client != nil {
-		t.client = client
-	}
+	t := &tree{assessor: health.NewAssessor(), client: client, mapping: target.Mapping}
 	if s.Rules != nil {
 		t.assessor, _ = s.Rules.For(release)
 	}
-	inventory, err := s.Host.Inventory(types.NamespacedName{Namespace: release.Namespace, Name: release.Name})
+	inventory, err := s.Host.Inventory(ctx, types.NamespacedName{Namespace: release.Namespace, Name: release.Name})
 	if err != nil {
 		return nil // nothing is applied, and nothing owned
 	}
@@ -194,35 +196,51 @@ func (t *tree) list(ctx context.Context, of place, level []branch, children map[
 	for _, parent := range level {
 		parents[parent.uid] = true
 	}
-	client, options := t.client.Resource(mapping.Resource).Namespace(of.namespace), metav1.ListOptions{Limit: ownedPage}
-	for t.found < maxOwned {
-		page, err := client.List(ctx, options)
+	for next := ""; !t.full(); {
+		next, err = page(ctx, t.client, mapping.Resource, of.namespace, next, func(raw []byte) error {
+			return t.take(raw, of.kind, parents, children)
+		})
 		if err != nil {
 			return t.unlisted(err, of, level, children)
 		}
-		for i := range page.Items {
-			t.take(&page.Items[i], of.kind, parents, children)
-		}
-		if options.Continue = page.GetContinue(); options.Continue == "" {
+		if next == "" {
 			return nil
 		}
 	}
 	return nil
 }
 
-// take judges an object that one of the parents owns.
-func (t *tree) take(object *unstructured.Unstructured, kind schema.GroupVersionKind, parents map[types.UID]bool, children map[types.UID][]owned) {
-	for _, owner := range object.GetOwnerReferences() {
-		if !parents[owner.UID] || t.found >= maxOwned {
+// take judges an object that one of the parents owns. Of others nothing but their owners is
+// looked at.
+func (t *tree) take(raw []byte, kind schema.GroupVersionKind, parents map[types.UID]bool, children map[types.UID][]owned) error {
+	var of struct {
+		Metadata struct {
+			OwnerReferences []struct {
+				UID types.UID `json:"uid"`
+			} `json:"ownerReferences"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(raw, &of); err != nil {
+		return err
+	}
+	for _, owner := range of.Metadata.OwnerReferences {
+		if !parents[owner.UID] || t.full() {
 			continue
 		}
-		t.found++
+		object := &unstructured.Unstructured{}
+		if err := utiljson.Unmarshal(raw, &object.Object); err != nil {
+			return err
+		}
 		object.SetGroupVersionKind(kind) // items of a list need not say it
 		result := t.assessor.Assess(object)
-		children[owner.UID] = append(children[owner.UID], owned{object.GetUID(), corev1alpha1.ObjectHealthDetail{
+		detail := corev1alpha1.ObjectHealthDetail{
 			ObjectHealth: corev1alpha1.ObjectHealth{ObjectKey: keyOf(object), Status: result.Status, Message: result.Message}, Rule: result.Rule,
-		}})
+		}
+		t.found++
+		t.text += len(detail.Name) + len(detail.Message)
+		children[owner.UID] = append(children[owner.UID], owned{object.GetUID(), detail})
 	}
+	return nil
 }
 
 func keyOf(object *unstructured.Unstructured) corev1alpha1.ObjectKey {

@@ -4,7 +4,10 @@ package serve
 
 import (
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -89,4 +92,89 @@ func TestLargeTreesAreCut(t *testing.T) {
 	}
 	got := answer[corev1alpha1.ReleaseHealth](w, "/health/ns/app?tree=true")
 	w.Expect(lines(got.Objects[0].Children, "")).To(HaveLen(maxOwned))
+}
+
+// What a namespace has besides costs nothing but time.
+func TestTreesHoldOnlyWhatIsOwned(t *testing.T) {
+	const size, many = 1 << 20, 64
+	w := forest(t)
+	stranger := `{"metadata":{"namespace":"ns","name":"stranger","uid":"s","ownerReferences":[{"uid":"x"}]},"spec":{"a":["` +
+		strings.Repeat(`b","`, size/4) + `"]}},`
+	var asked []string
+	w.cluster.Handle("GET /api/v1/namespaces/ns/pods", func(rw http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.RawQuery)
+		rw.Header().Set("Content-Type", "application/json")
+		next := map[string]string{"": "more"}[r.URL.Query().Get("continue")]
+		_, _ = fmt.Fprintf(rw, `{"kind":"PodList","metadata":{"continue":%q},"items":[`, next)
+		for range many {
+			_, _ = io.WriteString(rw, stranger)
+		}
+		_, _ = fmt.Fprintf(rw, `{"metadata":{"namespace":"ns","name":"p-%d","uid":"p","ownerReferences":[{"uid":"r2"}]},"status":{"phase":"Running"}}]}`, len(asked))
+	})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got := answer[corev1alpha1.ReleaseHealth](w, "/health/ns/app?tree=true")
+	runtime.ReadMemStats(&after)
+	w.Expect(lines(got.Objects[0].Children[1].Children, "")).To(Equal([]string{"Pod p-1 progressing", "Pod p-2 progressing"}), "all pages are looked at")
+	w.Expect(asked).To(Equal([]string{"continue=&limit=500", "continue=more&limit=500"}))
+	w.Expect(after.TotalAlloc-before.TotalAlloc).To(BeNumerically("<", many*size), "of what was read")
+}
+
+func TestListsOfATargetThatIsBroken(t *testing.T) {
+	for _, test := range []struct {
+		name, list string
+		code       int
+		want       string
+	}{
+		{"an object that is too long", `{"items":[{"metadata":{"name":"` + strings.Repeat("x", 2*maxItem+1) + `"}}]}`, 200, "an object of more than 4194304 bytes"},
+		{"none", `{"items":null}`, 200, "ReplicaSet"},
+		{"no objects", `{"items":7}`, 500, "objects of a list"},
+		{"no list", `[]`, 500, "in a list"},
+		{"one that ends", `{"items":[{"metadata":{}}`, 500, "unexpected EOF"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := forest(t)
+			w.cluster.Handle("GET /api/v1/namespaces/ns/pods", func(rw http.ResponseWriter, _ *http.Request) {
+				rw.Header().Set("Content-Type", "application/json")
+				_, _ = io.WriteString(rw, test.list)
+			})
+			code, body := w.get("/health/ns/app?tree=true")
+			w.Expect(code).To(Equal(test.code), body)
+			w.Expect(body).To(ContainSubstring(test.want))
+		})
+	}
+	w := forest(t)
+	w.cluster.Handle("GET /api/v1/namespaces/ns/pods", func(rw http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(rw, `{"items":[`)
+		_ = http.NewResponseController(rw).Flush()
+		panic(http.ErrAbortHandler)
+	})
+	code, body := w.get("/health/ns/app?tree=true")
+	w.Expect(code).To(Equal(http.StatusServiceUnavailable), body)
+	w.Expect(body).To(ContainSubstring("cluster edge"))
+}
+
+func TestLongTreesAreCut(t *testing.T) {
+	w := forest(t)
+	long := strings.Repeat("x", maxOwnedText/2)
+	for i := range 4 {
+		w.cluster.Put(fmt.Sprintf("{apiVersion: v1, kind: Pod, metadata: {namespace: ns, name: long-%d, uid: l%d, ownerReferences: [{uid: r1}]}, status: {phase: Failed, message: %s}}", i, i, long[:maxItem-1000]))
+	}
+	got := answer[corev1alpha1.ReleaseHealth](w, "/health/ns/app?tree=true")
+	w.Expect(got.Objects[0].Children[0].Children).To(HaveLen(3))
+	w.Expect(got.Objects[0].Children[1].Children).To(BeEmpty())
+}
+
+func TestTreesAreListedAsWhoAsks(t *testing.T) {
+	w := forest(t)
+	w.server.AsCaller = true
+	var users []string
+	w.cluster.Handle("GET /api/v1/namespaces/ns/pods", func(rw http.ResponseWriter, r *http.Request) {
+		users = append(users, r.Header.Get("Impersonate-User"))
+		_, _ = io.WriteString(rw, `{"items":[]}`)
+	})
+	recorder := httptest.NewRecorder()
+	w.server.Handler().ServeHTTP(recorder, as("alice", "/health/ns/app?tree=true"))
+	w.Expect(recorder.Code).To(Equal(http.StatusOK), recorder.Body.String())
+	w.Expect(users).To(Equal([]string{"alice"}))
 }
