@@ -108,6 +108,28 @@ var _ = table("A hook around a deletion",
 		c.gone(ctx)
 		c.Expect(c.writes(ctx, start)).To(inOrder("delete configmaps/a", "patch jobs/farewell", "delete jobs/farewell", c.of("delete namespaces/$ns-own")))
 	}},
+	entry{name: "runs though the source is gone, and what it says counts", play: func(ctx context.Context, c *scene) {
+		c.hook("backup", preDelete, job("backup", failing))
+		c.deliver(ctx, configMap("a", "1"))
+		c.Expect(c.api.SourceV1alpha1().GitRepositories(c.ns).Delete(ctx, repository, metav1.DeleteOptions{})).To(Succeed())
+		c.remove(ctx)
+		c.fails(ctx, "Ready", corev1alpha1.ReasonHookFailed, "preDelete hook backup (Job $ns/backup) failed")
+		c.live(ctx, "configmaps/a")
+		c.lifecycle(ctx, func(h *corev1alpha1.HookStatus) { h.Phase = corev1alpha1.HookSucceeded })
+		c.gone(ctx)
+		c.Expect(c.find(ctx, "configmaps/a")).To(BeNil())
+	}},
+	entry{name: "waits until what a sync runs has been ended", play: func(ctx context.Context, c *scene) {
+		c.hook("backup", preDelete, job("backup", ""))
+		c.deliver(ctx, configMap("a", "1"))
+		c.hook("migrate", preSync, job("migrate", "kwok.convoy.test/delay: 10m"))
+		c.change(ctx, func(r *corev1alpha1.Release) { r.Spec.Lifecycle = c.spec.Lifecycle })
+		c.fails(ctx, "Applied", corev1alpha1.ReasonWaitingForHook, "preSync hook migrate")
+		start := c.now(ctx)
+		c.remove(ctx)
+		c.gone(ctx)
+		c.Expect(c.writes(ctx, start)).To(inOrder("delete jobs/migrate", "patch jobs/backup", "delete configmaps/a", "delete jobs/backup"))
+	}},
 	entry{name: "runs though there is nothing but hooks", play: func(ctx context.Context, c *scene) {
 		policy := `, annotations: {helm.sh/hook: %s, helm.sh/hook-delete-policy: hook-succeeded}`
 		c.offerFiles(ctx, map[string]string{

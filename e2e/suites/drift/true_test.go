@@ -208,6 +208,12 @@ var _ = Describe("Drift", Ordered, func() {
 			"ConfigMap $ns/settings differs in /metadata/labels/"+owner+" (field manager hand)"),
 		Entry("the annotation with the owner", merge("configmaps", "settings", fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, corev1alpha1.AnnotationRelease)),
 			"ConfigMap $ns/settings differs in /metadata/annotations/"+release),
+		Entry("the annotation with the owner, with one that there is not", func(ctx context.Context) {
+			mark := s.live(ctx, "configmaps", "settings").GetAnnotations()[corev1alpha1.AnnotationRelease]
+			s.edit(ctx, "configmaps", "settings", fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}},"data":{"a":"by hand"}}`, corev1alpha1.AnnotationRelease, mark+"-gone"))
+		}, "ConfigMap $ns/settings differs in /metadata/annotations/"+release+" (field manager hand) and 1 more field"),
+		Entry("the annotation with the owner, with what is no mark", merge("configmaps", "settings", fmt.Sprintf(`{"metadata":{"annotations":{%q:"nobody"}}}`, corev1alpha1.AnnotationRelease)),
+			"ConfigMap $ns/settings differs in /metadata/annotations/"+release+" (field manager hand)"),
 		Entry("a value of a Secret, which is not shown", merge("secrets", "keys", `{"stringData":{"password":"canary-of-hand"}}`),
 			"Secret $ns/keys differs in /data/password (field manager hand)"),
 		Entry("an object that is gone", func(ctx context.Context) {
