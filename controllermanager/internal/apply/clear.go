@@ -40,8 +40,8 @@ func (d *delivery) clear(ctx context.Context, cause error) (*unstructured.Unstru
 		if err != nil {
 			return nil, err
 		}
-		if !d.override {
-			return nil, &ConflictError{Conflicts: conflictsIn(live, fields), cause: cause}
+		if conflicts := conflictsIn(live, fields); !d.override && len(conflicts) > 0 {
+			return nil, &ConflictError{Conflicts: conflicts, cause: cause}
 		}
 		applied, err := d.applyWithout(ctx, live, body, fields)
 		if !outdated(err) {
@@ -109,7 +109,9 @@ func (d *delivery) applyWithout(ctx context.Context, live, body *unstructured.Un
 func conflictsIn(live *unstructured.Unstructured, fields *fieldpath.Set) []FieldConflict {
 	var conflicts []FieldConflict
 	fields.Iterate(func(path fieldpath.Path) {
-		conflicts = append(conflicts, FieldConflict{Field: path.String(), Manager: strings.Join(managed.Managers(live, path), ", ")})
+		if managers := managed.Managers(live, path); len(managers) > 0 { // else it is a default, and nobody's
+			conflicts = append(conflicts, FieldConflict{Field: path.String(), Manager: strings.Join(managers, ", ")})
+		}
 	})
 	return conflicts
 }

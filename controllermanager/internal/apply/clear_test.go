@@ -4,6 +4,7 @@ package apply
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -79,21 +80,41 @@ func TestWhatIsBesideTheDesired(t *testing.T) {
 }
 
 func TestWhatIsBesideTheDesiredChangesMeanwhile(t *testing.T) {
+	for name, verb := range map[string]string{"while it is handed over": "json", "before it is applied": "apply"} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s, e := tampered(t)
+			times, handedOver := 0, false
+			s.before = func(r request) {
+				if r.verb == verb && !r.dryRun && times < 2 && (handedOver || verb == "json") {
+					times++
+					s.change(widgetPath, func(o *unstructured.Unstructured) { o.Object["touched"] = int64(times) })
+				}
+				handedOver = handedOver || r.verb == "json" && !r.dryRun
+			}
+
+			result := applier(s, release(), e).Apply(context.Background(), []render.Object{widgetOf("{probe: {httpGet: {port: 80}}}")})[0]
+
+			g.Expect(result.Err).NotTo(HaveOccurred())
+			g.Expect(times).To(Equal(2))
+			g.Expect(s.get(widgetPath).Object["spec"]).To(HaveKeyWithValue("probe", And(HaveKey("httpGet"), Not(HaveKey("tcpSocket")))))
+		})
+	}
+}
+
+// TestADefaultIsNobodys: what nobody wrote is in nobody's way, also where conflicts are not overridden.
+func TestADefaultIsNobodys(t *testing.T) {
 	g := NewWithT(t)
 	s, e := tampered(t)
-	times := 0
-	s.before = func(r request) {
-		if r.verb == "json" && !r.dryRun && times < 2 {
-			times++
-			s.change(widgetPath, func(o *unstructured.Unstructured) { o.Object["touched"] = int64(times) })
-		}
-	}
+	s.change(widgetPath, func(o *unstructured.Unstructured) {
+		o.SetManagedFields(slices.DeleteFunc(o.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == "hand" }))
+	})
 
-	result := applier(s, release(), e).Apply(context.Background(), []render.Object{widgetOf("{probe: {httpGet: {port: 80}}}")})[0]
+	result := applier(s, release(failOnConflict), e).
+		Apply(context.Background(), []render.Object{widgetOf("{probe: {httpGet: {port: 80}}}")})[0]
 
 	g.Expect(result.Err).NotTo(HaveOccurred())
-	g.Expect(times).To(Equal(2))
-	g.Expect(s.get(widgetPath).Object["spec"]).To(HaveKeyWithValue("probe", HaveKey("httpGet")))
+	g.Expect(s.get(widgetPath).Object["spec"]).To(HaveKeyWithValue("probe", And(HaveKey("httpGet"), Not(HaveKey("tcpSocket")))))
 }
 
 // TestWhatOthersWroteIsTheirs where conflicts are not overridden.

@@ -31,7 +31,10 @@ func (c *Controller) noteStrays(ctx context.Context, s *scope) outcome {
 			continue // the present run makes way itself when it comes to a hook
 		}
 		live, err := lookUp(ctx, s.target, entry.ObjectKey)
-		if err != nil && !meta.IsNoMatchError(err) {
+		if err != nil && (meta.IsNoMatchError(err) || !ofConnection(err) && !apply.Retryable(err)) {
+			continue // what may not be looked at holds nothing up
+		}
+		if err != nil {
 			text := fmt.Sprintf("hook %s (%s), of which it is not known whether it runs", entry.Hook, objectName(entry.ObjectKey))
 			out := fail(corev1alpha1.ConditionApplied, apply.Reason(err), fmt.Errorf("looking at %s: %w", text, err))
 			out.soon = apply.Retryable(err)
@@ -60,8 +63,8 @@ func (s *scope) onRecord(uid types.UID) bool {
 }
 
 // strays tells whether an object is of a run of the entry's hook that goes on, and is not the present
-// one. Of objects that do not tell their end, those are not taken for running that are only left:
-// because nothing is pruned, or because it takes time to delete them.
+// one. An object that does not tell its end is taken for running only if nobody has noted that it was
+// made: else its run was on record, and is over.
 func (s *scope) strays(entry corev1alpha1.InventoryEntry, live *unstructured.Unstructured) bool {
 	mark := live.GetAnnotations()[apply.AnnotationHookRun]
 	if !strings.HasPrefix(mark, entry.Hook+"/") || mark == s.runMark(render.Hook{Name: entry.Hook}) ||
@@ -72,7 +75,7 @@ func (s *scope) strays(entry corev1alpha1.InventoryEntry, live *unstructured.Uns
 		phase, _, _ := apply.RunEnd(live)
 		return phase == corev1alpha1.HookRunning
 	}
-	return entry.UID == "" || live.GetDeletionTimestamp() == nil && prunes(s.release)
+	return entry.UID == "" && !entry.Keep
 }
 
 // endSyncHooks ends what hooks of a sync still run when the Release is being deleted, and waits until

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -103,6 +104,35 @@ func TestWhatIsLeftIsNoRun(t *testing.T) {
 		w.pass()
 	}
 	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply serve", "apply a", "apply a", "apply a"}))
+}
+
+// TestWhatIsKeptIsNoRun: what hooks made stays when a person takes their records off the status, as
+// is done after a failed hook of a deletion.
+func TestWhatIsKeptIsNoRun(t *testing.T) {
+	for name, kept := range map[string]bool{"made": false, "made, and kept": true} {
+		t.Run(name, func(t *testing.T) {
+			settings := hookOf("settings", corev1alpha1.HookPreSync, func(h *render.Hook) {
+				h.Object = objectOf("ExternalSecret", "settings", 0, "s")
+				h.Object.Keep = kept
+			})
+			w := newWorld(t, newRelease())
+			w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1")).Hooks = []render.Hook{settings, hookOf("backup", corev1alpha1.HookPreDelete)}
+			w.pass()
+			w.ends("settings succeeded")
+			w.settle()
+			w.deleteRelease()
+			w.pass()
+			w.hook("backup", corev1alpha1.HookFailed, "disk full")
+			w.pass()
+			release := w.release()
+			release.Status.Lifecycle = nil
+			_, err := w.host.CoreV1alpha1().Releases(key.Namespace).UpdateStatus(t.Context(), release, metav1.UpdateOptions{})
+			w.Expect(err).NotTo(HaveOccurred())
+			w.target.takeCalls()
+			w.pass()
+			w.Expect(w.target.takeCalls()).NotTo(ContainElement("prune settings"))
+		})
+	}
 }
 
 // TestRunAfterAFailureIsKnown: what a syncFailed hook runs is ended by the next failure of something

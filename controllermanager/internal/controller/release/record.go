@@ -26,7 +26,8 @@ func (c *Controller) record(_ context.Context, s *scope) outcome {
 		Revision: s.revision, Render: s.result.Digest, Generation: s.release.Generation,
 		At: before.At, Objects: int32(len(s.result.Objects)), DeleteHooks: deleteHooks(s.result),
 	}
-	if fresh || s.request.pending() || s.changes.sent() > 0 {
+	handled := s.asked() || s.rolledBack // what was rolled back to is what a request sends again
+	if fresh || handled && s.request.pending() || s.changes.sent() > 0 {
 		applied.At = metav1.NewTime(s.now)
 	}
 	wholeInOnePass := !s.sync().StartedAt.Time.Before(s.began)
@@ -36,7 +37,7 @@ func (c *Controller) record(_ context.Context, s *scope) outcome {
 	}
 	s.sync().StartedAt = nil
 	s.release.Status.Applied = &applied
-	if s.asked() {
+	if handled {
 		s.handleRequest()
 	}
 	if s.changes.sent()+s.changes.pruned > 0 || fresh {

@@ -26,6 +26,9 @@ func (c *Controller) supersede(_ context.Context, s *scope) outcome {
 // bindRequest notes what is desired when a request for a sync is first looked at. Whoever asked for
 // that did not ask for what comes after it.
 func (s *scope) bindRequest() {
+	if !s.request.pending() && s.release.Status.Sync != nil {
+		s.release.Status.Sync.Requested = nil // it was taken back
+	}
 	if !s.request.pending() || !s.asked() {
 		return
 	}

@@ -358,6 +358,15 @@ func TestWithoutItsSource(t *testing.T) {
 		w.Expect(w.release().Status.Applied.Revision).To(Equal("main@2"))
 		w.Expect(w.release().Status.Sync.LastHandledAt).To(Equal("2026-03-01T11:00:00Z"))
 	})
+	t.Run("a request sends again what was rolled back to", func(t *testing.T) {
+		w := failedWorld(t)
+		w.settle()
+		w.source.err = errors.New("the source is gone")
+		w.requestSync("2026-03-01T11:00:00Z")
+		w.settle()
+		w.Expect(w.release().Status.Sync.LastHandledAt).To(Equal("2026-03-01T11:00:00Z"))
+		w.Expect(w.release().Status.Applied.Revision).To(Equal("main@1"))
+	})
 	t.Run("a rollback begins and stays", func(t *testing.T) {
 		w := failedWorld(t)
 		w.source.err = errors.New("the source is gone")
