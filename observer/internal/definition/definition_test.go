@@ -166,6 +166,24 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
+// A schema may say something of the names of objects; all else of metadata is there all the same.
+func TestSchemasOfMetadata(t *testing.T) {
+	g := NewWithT(t)
+	defined := widgets("{type: object}")
+	versions := defined.Object["spec"].(map[string]any)["versions"].([]any)
+	root := versions[1].(map[string]any)["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
+	root["properties"].(map[string]any)["metadata"] = map[string]any{"type": "object", "properties": map[string]any{"name": map[string]any{"type": "string", "maxLength": int64(3)}}}
+	set := New(defined)
+	labelled := widget("spec: {}")
+	labelled.SetLabels(map[string]string{"a": "b"})
+	labelled.SetAnnotations(map[string]string{"a": "b"})
+	_, err := set.Check(labelled)
+	g.Expect(err).NotTo(HaveOccurred())
+	labelled.SetName("long")
+	_, err = set.Check(labelled)
+	g.Expect(faults(err)).To(ContainElement(ContainSubstring("metadata.name")))
+}
+
 func TestNamesAndLabels(t *testing.T) {
 	g := NewWithT(t)
 	set := New(widgets("{type: object}"))
@@ -225,6 +243,31 @@ func TestEffortIsBounded(t *testing.T) {
 	g.Expect(err).To(MatchError(ErrTooMuch))
 	_, err = set.Check(widget("spec: {l: 7}"))
 	g.Expect(err).To(MatchError(ErrTooMuch), "what is spent is spent, for all objects together")
+}
+
+// What a definition has little of can be there as often as an object has items.
+func TestSizesAreBounded(t *testing.T) {
+	many := "spec: {l: [" + strings.Repeat("{}, ", 1000) + "]}"
+	for name, of := range map[string]struct{ items, object string }{
+		"defaults":     {"{type: object, properties: {d: {type: array, items: {type: integer}, default: [" + strings.Repeat("1, ", 20_000) + "]}}}", many},
+		"enumerations": {"{type: object, enum: [" + strings.Repeat("{a: b}, ", 5_000) + "{}]}", many},
+		"properties":   {"{type: object, properties: {" + properties(20_000) + "}}", many},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			set := New(widgets("{type: object, properties: {l: {type: array, items: " + of.items + "}}}"))
+			_, err := set.Check(widget(of.object))
+			g.Expect(err).To(MatchError(ErrTooMuch))
+		})
+	}
+}
+
+func properties(n int) string {
+	var all strings.Builder
+	for i := range n {
+		fmt.Fprintf(&all, "p%d: {type: integer}, ", i)
+	}
+	return all.String()
 }
 
 // A few bytes of a pattern can take more memory and time than a process has.

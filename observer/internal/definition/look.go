@@ -91,6 +91,9 @@ func (l *look) declared(value any, s *props, path *field.Path, at place) {
 			return // which is another fault
 		}
 		for _, name := range slices.Sorted(maps.Keys(value)) {
+			if at.object && name == "metadata" {
+				continue // it has all the fields that metadata has, whatever a schema says of some
+			}
 			if !at.takes(s, name) {
 				l.fault(path.Child(name), "the schema declares no such field")
 			}
@@ -113,9 +116,12 @@ func (l *look) complete(value any, s *props) {
 	}
 	switch value := value.(type) {
 	case map[string]any:
+		if !l.spend(len(s.Properties)) {
+			return
+		}
 		for name, of := range s.Properties {
 			if _, ok := value[name]; !ok && of.Default != nil {
-				value[name] = decoded(of.Default)
+				value[name] = l.defaulted(of.Default)
 			}
 		}
 		for name, got := range value {
@@ -124,7 +130,7 @@ func (l *look) complete(value any, s *props) {
 				continue
 			}
 			if got == nil && !of.Nullable && of.Default != nil {
-				value[name] = decoded(of.Default)
+				value[name] = l.defaulted(of.Default)
 			}
 			l.complete(value[name], of)
 		}
@@ -134,11 +140,27 @@ func (l *look) complete(value any, s *props) {
 		}
 		for i, item := range value {
 			if of := s.Items.Schema; item == nil && !of.Nullable && of.Default != nil {
-				value[i] = decoded(of.Default)
+				value[i] = l.defaulted(of.Default)
 			}
 			l.complete(value[i], s.Items.Schema)
 		}
 	}
+}
+
+// defaulted gives a default, which counts by its size: it may be there as often as an item of a list.
+func (l *look) defaulted(from *apiextensionsv1.JSON) any {
+	if !l.spend(len(from.Raw)) {
+		return nil
+	}
+	return decoded(from)
+}
+
+// oneOf tells whether a value is one of an enumeration.
+func (l *look) oneOf(value any, enumeration []apiextensionsv1.JSON) bool {
+	wanted := encoded(value)
+	return slices.ContainsFunc(enumeration, func(one apiextensionsv1.JSON) bool {
+		return !l.spend(len(one.Raw)) || encoded(decoded(&one)) == wanted
+	})
 }
 
 func decoded(from *apiextensionsv1.JSON) any {
@@ -164,7 +186,7 @@ func (l *look) value(value any, s *props, path *field.Path) {
 		l.fault(path, "must be of type %s", wanted)
 		return
 	}
-	if len(s.Enum) > 0 && !slices.ContainsFunc(s.Enum, func(one apiextensionsv1.JSON) bool { return encoded(decoded(&one)) == encoded(value) }) {
+	if len(s.Enum) > 0 && !l.oneOf(value, s.Enum) {
 		l.fault(path, "must be one of %s", listed(s.Enum))
 	}
 	switch value := value.(type) {

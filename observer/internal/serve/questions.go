@@ -215,7 +215,7 @@ func (qs *questions) leave(m *making, who asker) (others int) {
 	defer qs.mu.Unlock()
 	m.turn.leave(who)
 	if m.kept != nil {
-		m.kept.leave(who)
+		m.kept.leave(asker{user: who.user}) // as which it was joined
 	}
 	if m.askers--; m.askers > 0 {
 		return m.askers

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 )
@@ -175,4 +176,22 @@ func TestSpellingsOfAQuestionAreTheSame(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Who has read an answer that others still read does not go on paying for it.
+func TestWhoHasReadPaysNoMore(t *testing.T) {
+	g := NewWithT(t)
+	gate := newGate(4, newRoom(1<<30, 0))
+	cluster := types.NamespacedName{Namespace: "ns", Name: "edge"}
+	alice, mallory := asker{cluster: cluster, user: "alice"}, asker{cluster: cluster, user: "mallory"}
+	m := &making{turn: gate.places.claim(1), askers: 2}
+	for _, who := range []asker{alice, mallory} {
+		g.Expect(m.turn.join(who)).To(Succeed())
+	}
+	m.kept = gate.keep(m.turn, smallAnswer+1)
+	_, err := m.kept.take(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(*m.kept.holder).To(Equal(asker{user: "alice"}))
+	(&questions{}).leave(m, alice)
+	g.Expect(*m.kept.holder).To(Equal(asker{user: "mallory"}))
 }

@@ -138,7 +138,9 @@ func (t *tree) grow(ctx context.Context, level []branch) error {
 				parent.node.Children = append(parent.node.Children, child.detail)
 			}
 			for i, child := range inOrder(children[parent.uid]) {
-				next = append(next, branch{child.uid, &parent.node.Children[i]})
+				if child.uid != "" { // it is an object, not the word that some could not be listed
+					next = append(next, branch{child.uid, &parent.node.Children[i]})
+				}
 			}
 		}
 		level = next
@@ -260,6 +262,11 @@ func (t *tree) unlisted(err error, of place, level []branch, children map[types.
 		if key.Namespace != of.namespace || !slices.Contains(ownedBy(schema.GroupKind{Group: key.Group, Kind: key.Kind}), of.kind) {
 			continue
 		}
+		if t.full() {
+			return nil
+		}
+		t.found++
+		t.text += len(err.Error())
 		children[parent.uid] = append(children[parent.uid], owned{"", corev1alpha1.ObjectHealthDetail{
 			ObjectHealth: corev1alpha1.ObjectHealth{
 				ObjectKey: corev1alpha1.ObjectKey{Group: of.kind.Group, Version: of.kind.Version, Kind: of.kind.Kind, Namespace: of.namespace, Name: "*"},

@@ -85,6 +85,34 @@ func TestTreeThatMayNotBeSeen(t *testing.T) {
 	w.Expect(body).To(ContainSubstring("cluster edge"))
 }
 
+// Of what may not be listed there is one word under each object, and nothing under that.
+func TestMuchThatMayNotBeListed(t *testing.T) {
+	w := forest(t)
+	for _, kinds := range []string{"apps/v1 replicasets", "v1 pods"} {
+		version, resource, _ := strings.Cut(kinds, " ")
+		prefix := "/apis/" + version
+		if version == "v1" {
+			prefix = "/api/v1"
+		}
+		w.cluster.Refuse("GET "+prefix+"/namespaces/ns/"+resource, apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", nil))
+	}
+	var count func(nodes []corev1alpha1.ObjectHealthDetail) int
+	count = func(nodes []corev1alpha1.ObjectHealthDetail) int {
+		n := len(nodes)
+		for _, node := range nodes {
+			n += count(node.Children)
+		}
+		return n
+	}
+	got := answer[corev1alpha1.ReleaseHealth](w, "/health/ns/app?tree=true")
+	for _, object := range got.Objects {
+		w.Expect(count(object.Children)).To(BeNumerically("<=", 2))
+		for _, child := range object.Children {
+			w.Expect(child.Children).To(BeEmpty())
+		}
+	}
+}
+
 func TestLargeTreesAreCut(t *testing.T) {
 	w := forest(t)
 	for i := range maxOwned + 10 {
