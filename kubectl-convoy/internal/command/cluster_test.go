@@ -178,12 +178,12 @@ func TestClusterAddAndRemove(t *testing.T) {
 	g.Expect(errOut).To(Equal("Cluster shop/edge is Ready: Kubernetes v1.37.2\n"))
 	g.Expect(code).To(Equal(0))
 	g.Expect(words(out)).To(HaveExactElements(
-		"namespace/convoy applied on edge-admin", "serviceaccount/convoy-shop-edge applied on edge-admin", "secret/convoy-shop-edge-token applied on edge-admin",
-		"clusterrole.rbac.authorization.k8s.io/convoy-shop-edge applied on edge-admin", "clusterrolebinding.rbac.authorization.k8s.io/convoy-shop-edge applied on edge-admin",
-		"rolebinding.rbac.authorization.k8s.io/convoy-shop-edge applied on edge-admin", "rolebinding.rbac.authorization.k8s.io/convoy-shop-edge applied on edge-admin",
+		"namespace/convoy applied on edge-admin", "serviceaccount/convoy-shop.edge applied on edge-admin", "secret/convoy-shop.edge-token applied on edge-admin",
+		"clusterrole.rbac.authorization.k8s.io/convoy-shop.edge applied on edge-admin", "clusterrolebinding.rbac.authorization.k8s.io/convoy-shop.edge applied on edge-admin",
+		"rolebinding.rbac.authorization.k8s.io/convoy-shop.edge applied on edge-admin", "rolebinding.rbac.authorization.k8s.io/convoy-shop.edge applied on edge-admin",
 		"secret/edge-kubeconfig applied", "cluster.core.convoy.kumodo.io/edge applied",
 	))
-	g.Expect(target.done).To(ContainElement("apply /apis/rbac.authorization.k8s.io/v1/namespaces/b/rolebindings/convoy-shop-edge"))
+	g.Expect(target.done).To(ContainElement("apply /apis/rbac.authorization.k8s.io/v1/namespaces/b/rolebindings/convoy-shop.edge"))
 	secret := host.objects["/api/v1/namespaces/shop/secrets/edge-kubeconfig"]
 	kubeconfig, _, _ := unstructured.NestedString(secret.Object, "data", "kubeconfig")
 	text, err := base64.StdEncoding.DecodeString(kubeconfig)
@@ -247,6 +247,23 @@ func TestClusterAddIsRefused(t *testing.T) {
 	}
 }
 
+// A Secret that something else made is neither written over nor, later, removed.
+func TestClusterAddLeavesSecretsOfOthers(t *testing.T) {
+	g := NewWithT(t)
+	host, target, run := twoWorlds(t)
+	secret := "/api/v1/namespaces/shop/secrets/edge-kubeconfig"
+	host.objects[secret] = &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"namespace": "shop", "name": "edge-kubeconfig"}, "data": map[string]any{"value": "YQ=="},
+	}}
+	for _, more := range []string{"--timeout=1s", "--overwrite"} {
+		code, _, errOut := run("cluster", "add", "edge", "--target-context", "edge-admin", "--cluster-role", "cluster-admin", "--target-server", "https://e", more)
+		g.Expect(code).To(Equal(1))
+		g.Expect(errOut).To(Equal("error: there is a Secret shop/edge-kubeconfig already, which this command has not made: choose another name for the Cluster\n"))
+	}
+	g.Expect(append(host.done, target.done...)).To(BeEmpty())
+	g.Expect(host.objects[secret].Object["data"]).To(Equal(map[string]any{"value": "YQ=="}))
+}
+
 func TestClusterAddWarnsOfAnAddressOfThisMachine(t *testing.T) {
 	g := NewWithT(t)
 	_, _, run := twoWorlds(t)
@@ -261,7 +278,7 @@ func TestClusterAddWithoutAToken(t *testing.T) {
 	target.applied = nil
 	code, _, errOut := run("cluster", "add", "edge", "--target-context", "edge-admin", "--cluster-role", "cluster-admin", "--target-server", "https://e", "--timeout", "10ms")
 	g.Expect(code).To(Equal(1))
-	g.Expect(errOut).To(Equal("error: the target has written no token into Secret convoy/convoy-shop-edge-token after 10ms: does its controller of tokens run?\n"))
+	g.Expect(errOut).To(Equal("error: the target has written no token into Secret convoy/convoy-shop.edge-token after 10ms: does its controller of tokens run?\n"))
 	g.Expect(host.done).To(BeEmpty())
 }
 

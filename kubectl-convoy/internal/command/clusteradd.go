@@ -212,11 +212,23 @@ func (f *clusterAddFlags) show(e *environment) error {
 	return nil
 }
 
+// refuseExisting refuses to write over what is there: of a Secret that something else made also
+// with --overwrite, for it would be deleted together with the Cluster.
 func (f *clusterAddFlags) refuseExisting(ctx context.Context, host dynamic.Interface) error {
+	secrets := host.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(f.plan.Namespace)
+	secret, err := secrets.Get(ctx, f.plan.KubeconfigSecret(), metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err): // whether it may be written, the server says
+	case err != nil:
+		return fmt.Errorf("Secret %s/%s: %w", f.plan.Namespace, f.plan.KubeconfigSecret(), err)
+	case secret.GetLabels()[enrol.LabelInstance] != f.plan.Account():
+		return fmt.Errorf("there is a Secret %s/%s already, which this command has not made: choose another name for the Cluster",
+			f.plan.Namespace, f.plan.KubeconfigSecret())
+	}
 	if f.overwrite {
 		return nil
 	}
-	_, err := host.Resource(clusterKind.resource).Namespace(f.plan.Namespace).Get(ctx, f.plan.Name, metav1.GetOptions{})
+	_, err = host.Resource(clusterKind.resource).Namespace(f.plan.Namespace).Get(ctx, f.plan.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil

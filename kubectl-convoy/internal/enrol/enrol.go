@@ -5,7 +5,10 @@
 package enrol
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -44,8 +47,20 @@ type Plan struct {
 	ProxyURL      string
 }
 
-// Account is the name of the account on the target. No other Cluster has the same.
-func (p *Plan) Account() string { return "convoy-" + p.Namespace + "-" + p.Name }
+// longestAccount leaves room for what is put behind the name of an account, and it is a label, too.
+const longestAccount = 57
+
+// Account is the name of the account on the target. No other Cluster of the host has the same: a
+// namespace has no dot in its name.
+func (p *Plan) Account() string {
+	name := "convoy-" + p.Namespace + "." + p.Name
+	if len(name) <= longestAccount {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	digits := hex.EncodeToString(sum[:])[:10]
+	return strings.TrimRight(name[:longestAccount-len(digits)-1], "-.") + "-" + digits
+}
 
 // TokenSecret is the name of the Secret on the target that holds the token of the account.
 func (p *Plan) TokenSecret() string { return p.Account() + "-token" }

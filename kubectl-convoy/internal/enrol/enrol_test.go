@@ -4,12 +4,14 @@ package enrol
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/clientcmd"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -33,7 +35,7 @@ func TestRightsAreThoseThatAreGiven(t *testing.T) {
 	g := NewWithT(t)
 	plan := Plan{Namespace: "team-a", Name: "edge", AccountNamespace: "convoy", Role: "admin", Namespaces: []string{"shop", "db"}}
 	objects := plan.OnTarget()
-	g.Expect(bound(objects)).To(Equal([]string{"convoy-team-a-edge everywhere", "admin in shop", "admin in db"}))
+	g.Expect(bound(objects)).To(Equal([]string{"convoy-team-a.edge everywhere", "admin in shop", "admin in db"}))
 	for _, object := range objects {
 		if role, ok := object.(*rbacv1.ClusterRole); ok {
 			g.Expect(role.Rules).To(Equal([]rbacv1.PolicyRule{{APIGroups: []string{"storage.k8s.io"}, Resources: []string{"storageclasses"}, Verbs: []string{"get"}}}))
@@ -47,6 +49,13 @@ func TestAccountsOfTwoNamespacesDiffer(t *testing.T) {
 	g := NewWithT(t)
 	a, b := Plan{Namespace: "team-a", Name: "edge"}, Plan{Namespace: "team-b", Name: "edge"}
 	g.Expect(a.Account()).NotTo(Equal(b.Account()))
+	c, d := Plan{Namespace: "a-b", Name: "c"}, Plan{Namespace: "a", Name: "b-c"}
+	g.Expect(c.Account()).NotTo(Equal(d.Account()))
+	long := Plan{Namespace: strings.Repeat("n", 63), Name: strings.Repeat("c", 253)}
+	other := Plan{Namespace: long.Namespace, Name: long.Name[1:] + "d"}
+	g.Expect(validation.IsValidLabelValue(long.Account())).To(BeEmpty())
+	g.Expect(validation.IsDNS1123Subdomain(long.TokenSecret())).To(BeEmpty())
+	g.Expect(long.Account()).NotTo(Equal(other.Account()))
 	g.Expect(a.OnTarget()).To(ContainElement(And(BeAssignableToTypeOf(&corev1.Secret{}), HaveField("Annotations", HaveKeyWithValue(corev1.ServiceAccountNameKey, a.Account())))))
 }
 

@@ -56,8 +56,8 @@ func Tree(w io.Writer, release *corev1alpha1.Release, nodes []Node, flags *Table
 
 // severity orders healths from well to bad.
 var severity = []corev1alpha1.HealthStatus{
-	corev1alpha1.HealthSuspended, corev1alpha1.HealthHealthy, corev1alpha1.HealthUnknown,
-	corev1alpha1.HealthProgressing, corev1alpha1.HealthMissing, corev1alpha1.HealthDegraded,
+	corev1alpha1.HealthHealthy, corev1alpha1.HealthSuspended, corev1alpha1.HealthProgressing,
+	corev1alpha1.HealthUnknown, corev1alpha1.HealthMissing, corev1alpha1.HealthDegraded,
 }
 
 // worst is the worst health of the objects that count; unknown when none does.
