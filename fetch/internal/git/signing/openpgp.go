@@ -125,10 +125,17 @@ var numbered = []packet.PublicKeyAlgorithm{packet.PubKeyAlgoRSA, packet.PubKeyAl
 // what it does with private ones takes long. After the version, the time and the algorithm comes
 // the number that says how long a key is, and before it, in later versions, the length of all.
 func bounded(raw []byte) error {
-	for packets := packet.NewOpaqueReader(bytes.NewReader(raw)); ; {
+	left := bytes.NewReader(raw)
+	for packets := packet.NewOpaqueReader(left); ; {
+		if left.Len() > 0 && endless(raw[len(raw)-left.Len()]) {
+			return errors.New("it has a packet that does not say how long it is")
+		}
 		p, err := packets.Next()
-		if err != nil {
+		if errors.Is(err, io.EOF) {
 			return nil
+		}
+		if err != nil { // the library might read on where this cannot
+			return fmt.Errorf("it cannot be read packet by packet: %w", err)
 		}
 		if !slices.Contains([]uint8{privateKey, publicKey, privateSubkey, publicSubkey}, p.Tag) || len(p.Contents) == 0 {
 			continue
@@ -146,6 +153,10 @@ func bounded(raw []byte) error {
 		}
 	}
 }
+
+// endless tells the first byte of a packet that goes on to the end of all, see RFC 9580, section
+// 4.2.2.4: it may be one packet for one reader, and many for another.
+func endless(header byte) bool { return header&0xc0 == 0x80 && header&3 == 3 }
 
 // The signatures that keys may bear over themselves: each may have to be checked.
 const (

@@ -47,6 +47,20 @@ func TestOpenPGPKeysThatAreTooLong(t *testing.T) {
 	}
 }
 
+// TestOpenPGPKeysBehindWhatIsNoPacket are not read either: the library passes over some of it.
+func TestOpenPGPKeysBehindWhatIsNoPacket(t *testing.T) {
+	g := NewWithT(t)
+	n := new(big.Int).Lsh(big.NewInt(1), 65527)
+	var long bytes.Buffer
+	g.Expect(packet.NewRSAPublicKey(now, &rsa.PublicKey{N: n.SetBit(n, 0, 1), E: 65537}).Serialize(&long)).To(Succeed())
+	for name, before := range map[string]string{"a stray byte": "\x00", "text": "x", "a packet of no length": "\xb7"} {
+		ring := append([]byte(before), long.Bytes()...)
+		_, err := NewVerifier(OpenPGP, "team/keys", map[string][]byte{"a.gpg": ring})
+		g.Expect(errors.Is(err, fault.ErrSecret)).To(BeTrue(), "%s: %v", name, err)
+		g.Expect(bounded(ring)).NotTo(Succeed(), name)
+	}
+}
+
 // TestManySignaturesOfAKeyOverItself would all be checked.
 func TestManySignaturesOfAKeyOverItself(t *testing.T) {
 	for name, tc := range map[string]struct {
