@@ -191,6 +191,7 @@ var _ = Describe("The examples of help", func() {
 		s.MustKubectl(ctx, "-n", s.Name, "delete", "release", "web", "--ignore-not-found", "--timeout=60s")
 		s.play(ctx, nil, "cluster remove")
 		Expect(s.API.CoreV1alpha1().Clusters(s.Name).List(ctx, metav1.ListOptions{})).To(HaveField("Items", HaveLen(1)))
+		s.MustKubectl(ctx, "-n", s.Name, "delete", "secret", "edge-kubeconfig") // which no command has made
 		s.play(ctx, nil, "cluster add")
 	}, NodeTimeout(limit))
 })

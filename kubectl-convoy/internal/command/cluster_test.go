@@ -258,7 +258,7 @@ func TestClusterAddLeavesSecretsOfOthers(t *testing.T) {
 	for _, more := range []string{"--timeout=1s", "--overwrite"} {
 		code, _, errOut := run("cluster", "add", "edge", "--target-context", "edge-admin", "--cluster-role", "cluster-admin", "--target-server", "https://e", more)
 		g.Expect(code).To(Equal(1))
-		g.Expect(errOut).To(Equal("error: there is a Secret shop/edge-kubeconfig already, which this command has not made: choose another name for the Cluster\n"))
+		g.Expect(errOut).To(Equal("error: there is a Secret shop/edge-kubeconfig already, which this command has not made: delete it if nothing needs it, or choose another name for the Cluster\n"))
 	}
 	g.Expect(append(host.done, target.done...)).To(BeEmpty())
 	g.Expect(host.objects[secret].Object["data"]).To(Equal(map[string]any{"value": "YQ=="}))

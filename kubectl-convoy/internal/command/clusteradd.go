@@ -222,7 +222,7 @@ func (f *clusterAddFlags) refuseExisting(ctx context.Context, host dynamic.Inter
 	case err != nil:
 		return fmt.Errorf("Secret %s/%s: %w", f.plan.Namespace, f.plan.KubeconfigSecret(), err)
 	case secret.GetLabels()[enrol.LabelInstance] != f.plan.Account():
-		return fmt.Errorf("there is a Secret %s/%s already, which this command has not made: choose another name for the Cluster",
+		return fmt.Errorf("there is a Secret %s/%s already, which this command has not made: delete it if nothing needs it, or choose another name for the Cluster",
 			f.plan.Namespace, f.plan.KubeconfigSecret())
 	}
 	if f.overwrite {
