@@ -137,7 +137,7 @@ func checkNested(file, field string, value any) error {
 // checkPlugins checks the configurations of built-in plugins, which have paths like a
 // kustomization. They may stand in any file of manifests.
 func checkPlugins(file string, content []byte) error {
-	if !mayNamePlugin(content) {
+	if !mayHave(content, builtin) {
 		return nil
 	}
 	for _, document := range manifest.Split(content) {
@@ -155,11 +155,12 @@ func checkPlugins(file string, content []byte) error {
 // builtin is the version of the API of built-in plugins.
 const builtin = "builtin"
 
-// mayNamePlugin tells whether "builtin" may stand in a text: as it is, escaped, in base64, or in
-// another encoding than UTF-8.
-func mayNamePlugin(content []byte) bool {
-	for _, part := range []string{builtin, `\`, "binary", "\x00"} {
-		if bytes.Contains(content, []byte(part)) {
+// mayHave tells whether one of some words, in lower case, may stand in a text: as it is or in another
+// case, escaped, in base64, or in another encoding than UTF-8.
+func mayHave(content []byte, words ...string) bool {
+	lower := bytes.ToLower(content)
+	for _, part := range append(words, `\`, "binary", "\x00") {
+		if bytes.Contains(lower, []byte(part)) {
 			return true
 		}
 	}
@@ -170,13 +171,7 @@ func mayNamePlugin(content []byte) bool {
 // their annotations: replacements, vars and patches of a kustomization, or the plugins for them. More
 // than that is no harm.
 func mayCopy(content []byte) bool {
-	lower := bytes.ToLower(content)
-	for _, word := range []string{"replacement", "vars", "copy", "move", "annotationselector", `\`, "binary", "\x00"} {
-		if bytes.Contains(lower, []byte(word)) {
-			return true
-		}
-	}
-	return !utf8.Valid(content)
+	return mayHave(content, "replacement", "vars", "copy", "move", "annotationselector")
 }
 
 // checkPluginsIn checks a value of a file of manifests, which may be a list of them.

@@ -197,15 +197,20 @@ func TestTimeAwayDoesNotCount(t *testing.T) {
 	staged := func(w *world, revision, digest string) {
 		w.source.offers(revision, objectOf("Deployment", "a", 0, digest), objectOf("Deployment", "b", 1, digest), objectOf("Deployment", "c", 2, digest))
 	}
+	// underWay has all of main@1 applied and healthy, and the first stage of main@2 sent.
+	underWay := func(t *testing.T, change ...func(*corev1alpha1.Release)) *world {
+		w := newWorld(t, newRelease(append(change, rollsBack)...))
+		w.config.Renders = w.source
+		staged(w, "main@1", "1")
+		w.settle()
+		w.settle()
+		staged(w, "main@2", "2")
+		w.pass()
+		return w
+	}
 	for name, outage := range outages {
 		t.Run(name+", in the middle of a sync", func(t *testing.T) {
-			w := newWorld(t, newRelease(rollsBack))
-			w.config.Renders = w.source
-			staged(w, "main@1", "1")
-			w.settle()
-			w.settle()
-			staged(w, "main@2", "2")
-			w.pass()
+			w := underWay(t)
 			w.observe(health("a", corev1alpha1.HealthProgressing, "rolls out"))
 			w.pass()
 			outage[0](w)
@@ -229,13 +234,7 @@ func TestTimeAwayDoesNotCount(t *testing.T) {
 		})
 	}
 	t.Run("a lower wave, in the middle of a sync", func(t *testing.T) {
-		w := newWorld(t, newRelease(rollsBack, wave(1)))
-		w.config.Renders = w.source
-		staged(w, "main@1", "1")
-		w.settle()
-		w.settle()
-		staged(w, "main@2", "2")
-		w.pass()
+		w := underWay(t, wave(1))
 		w.observe()
 		w.create(newRelease(func(r *corev1alpha1.Release) { r.Name = "low" }))
 		w.pass()
@@ -253,13 +252,7 @@ func TestTimeAwayDoesNotCount(t *testing.T) {
 		w.Expect(w.outcomes()[0]).NotTo(Equal("main@2 failed"))
 	})
 	t.Run("who looks at health", func(t *testing.T) {
-		w := newWorld(t, newRelease(rollsBack))
-		w.config.Renders = w.source
-		staged(w, "main@1", "1")
-		w.settle()
-		w.settle()
-		staged(w, "main@2", "2")
-		w.pass()
+		w := underWay(t)
 		w.observe(health("a", corev1alpha1.HealthUnknown, "target cluster is unreachable"))
 		w.pass()
 		w.clock.SetTime(w.clock.Now().Add(2 * defaultTimeout))
