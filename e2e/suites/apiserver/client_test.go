@@ -153,6 +153,14 @@ func (c *client) try(ctx context.Context, request call) (answer, error) {
 	return answer{code: response.StatusCode, header: response.Header, body: string(body)}, err
 }
 
+// tryFor sends a request and gives up after the time: what etcd has to answer for is answered
+// only after half a minute or a whole one while etcd is away.
+func (c *client) tryFor(ctx context.Context, patience time.Duration, request call) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return c.try(ctx, request)
+}
+
 // open sends a request and leaves the answer to be read.
 func (c *client) open(ctx context.Context, request call) (*http.Response, error) {
 	body, err := encode(request.body)
