@@ -99,3 +99,25 @@ func storageVersionMigration(obj *unstructured.Unstructured) Result {
 	}
 	return progressing("not completed yet%s", detail(find(obj, "Running").why()))
 }
+
+// keptBy is what the kinds of Kubernetes whose deletion takes time say of what it waits for.
+func keptBy(obj *unstructured.Unstructured) string {
+	var said []string
+	add := func(conditionTypes ...string) {
+		for _, conditionType := range conditionTypes {
+			if c := find(obj, conditionType); c.isTrue() {
+				said = append(said, c.why())
+			}
+		}
+	}
+	switch obj.GroupVersionKind().GroupKind().String() {
+	case "Namespace":
+		add("NamespaceDeletionDiscoveryFailure", "NamespaceDeletionGroupVersionParsingFailure", "NamespaceDeletionContentFailure",
+			"NamespaceContentRemaining", "NamespaceFinalizersRemaining")
+	case "CustomResourceDefinition.apiextensions.k8s.io":
+		add("Terminating")
+	case "VolumeAttachment.storage.k8s.io":
+		return text(obj, "status", "detachError", "message")
+	}
+	return strings.Join(said, "; ")
+}

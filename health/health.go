@@ -100,19 +100,19 @@ func absent(obj *unstructured.Unstructured) (Result, bool) {
 	if obj.GetDeletionTimestamp() == nil {
 		return Result{}, false
 	}
-	result := progressing("being deleted")
+	result := progressing("being deleted%s", detail(keptBy(obj)))
 	if finalizers := obj.GetFinalizers(); len(finalizers) > 0 {
-		result = progressing("being deleted, waits for the finalizers %v", finalizers)
+		result = progressing("being deleted, waits for the finalizers %v%s", finalizers, detail(keptBy(obj)))
 	}
 	result.Rule = ruleDeletion
 	return result, true
 }
 
 func assessPresent(obj *unstructured.Unstructured, around Surroundings) Result {
-	if result, waits := unseen(obj); waits {
+	gk := obj.GroupVersionKind().GroupKind()
+	if result, waits := unseen(obj); waits && gk != budgets {
 		return result
 	}
-	gk := obj.GroupVersionKind().GroupKind()
 	assess := builtin(gk)
 	if assess == nil {
 		result := generic(obj)

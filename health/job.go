@@ -26,6 +26,9 @@ func job(obj *unstructured.Unstructured, around Surroundings) Result {
 	if c := find(obj, "FailureTarget"); c.isTrue() {
 		return progressing("failing, its pods are being ended%s", detail(c.why()))
 	}
+	if c := find(obj, "SuccessCriteriaMet"); c.isTrue() {
+		return progressing("succeeded, its pods are being ended%s", detail(c.why()))
+	}
 	if none {
 		return progressing("0 pods run, 0 succeeded, 0 failed%s", around.lack())
 	}

@@ -6,9 +6,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// service is healthy by existing, except that one of type LoadBalancer needs an address.
+// service is healthy by existing, except that one of type LoadBalancer needs an address, and
+// a load balancer that can serve all of its ports.
 func service(obj *unstructured.Unstructured) Result {
-	if text(obj, "spec", "type") != "LoadBalancer" || hasAddress(obj) {
+	if text(obj, "spec", "type") != "LoadBalancer" {
+		return healthy("")
+	}
+	if c := find(obj, "LoadBalancerPortsError"); c.isTrue() {
+		return degraded("%s", c)
+	}
+	if hasAddress(obj) {
 		return healthy("")
 	}
 	if class := text(obj, "spec", "loadBalancerClass"); class != "" {

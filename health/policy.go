@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // horizontalPodAutoscaler is healthy when it can read its metrics and scale its target.
@@ -36,14 +37,18 @@ func horizontalPodAutoscaler(obj *unstructured.Unstructured) Result {
 	return healthy("")
 }
 
+// budgets are the kind whose status says what fails before its generation counts as seen.
+var budgets = schema.GroupKind{Group: "policy", Kind: "PodDisruptionBudget"}
+
 // podDisruptionBudget is healthy when as many pods are healthy as it asks for. One that
 // selects no pods is healthy.
 func podDisruptionBudget(obj *unstructured.Unstructured) Result {
-	if result, waits := unseenStrict(obj); waits {
-		return result
-	}
+	// Before the generation: the controller does not count one as seen that it fails with.
 	if c := find(obj, "DisruptionAllowed"); c.isFalse() && c.Reason == "SyncFailed" {
 		return degraded("%s", c.why())
+	}
+	if result, waits := unseenStrict(obj); waits {
+		return result
 	}
 	if number(obj, 0, "status", "expectedPods") == 0 {
 		return healthy("no pod is selected")

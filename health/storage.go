@@ -15,6 +15,9 @@ import (
 func persistentVolumeClaim(obj *unstructured.Unstructured, around Surroundings) Result {
 	switch text(obj, "status", "phase") {
 	case "Bound":
+		if result, modified := modification(obj); modified {
+			return result
+		}
 		return expansion(obj)
 	case "Lost":
 		return degraded("its volume %q is lost", text(obj, "spec", "volumeName"))
@@ -47,15 +50,43 @@ func persistentVolumeClaim(obj *unstructured.Unstructured, around Surroundings) 
 func expansion(obj *unstructured.Unstructured) Result {
 	allocation := text(obj, "status", "allocatedResourceStatuses", "storage")
 	if strings.HasSuffix(allocation, "ResizeInfeasible") {
-		return degraded("cannot be enlarged: %s", allocation)
+		return degraded("cannot be enlarged: %s", reasoned(allocation, resizeError(obj)))
 	}
 	if find(obj, "FileSystemResizePending").isTrue() {
 		return healthy("its file system is enlarged when a pod uses it anew")
 	}
 	if c := find(obj, "Resizing"); c.isTrue() {
-		return progressing("being enlarged%s", detail(c.why()))
+		return progressing("being enlarged%s", detail(firstOf(resizeError(obj), c.why())))
 	}
 	return healthy("")
+}
+
+// resizeError is why the last attempt to enlarge a volume has failed.
+func resizeError(obj *unstructured.Unstructured) string {
+	for _, conditionType := range []string{"ControllerResizeError", "NodeResizeError"} {
+		if c := find(obj, conditionType); c.isTrue() {
+			return c.why()
+		}
+	}
+	return ""
+}
+
+// modification decides on a claim that is bound and asks for the attributes of another class
+// than it has.
+func modification(obj *unstructured.Unstructured) (Result, bool) {
+	want, has := text(obj, "spec", "volumeAttributesClassName"), text(obj, "status", "currentVolumeAttributesClassName")
+	stage := text(obj, "status", "modifyVolumeStatus", "status")
+	if want == "" || want == has || has == "" && stage == "" {
+		return Result{}, false
+	}
+	why := ""
+	if c := find(obj, "ModifyVolumeError"); c.isTrue() {
+		why = c.why()
+	}
+	if stage == "Infeasible" && text(obj, "status", "modifyVolumeStatus", "targetVolumeAttributesClassName") == want {
+		return degraded("cannot be given the attributes of class %q%s", want, detail(why)), true
+	}
+	return progressing("is given the attributes of class %q%s", want, detail(reasoned(stage, why))), true
 }
 
 // persistentVolume is healthy when it can be used, is used, or was used.
