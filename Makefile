@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # The modules of go.work, in the order in which they build on each other.
-MODULES := api client clusterconn fetch render health internal apiserver controllermanager observer kubectl-convoy e2e
+MODULES := api client clusterconn fetch render expressions health internal apiserver controllermanager observer kubectl-convoy e2e
 # Each test binary links against much of Kubernetes: few at once keep memory bounded.
 GO_TEST := go test -race
 
@@ -30,6 +30,7 @@ test-unit: ## Run the unit tests of every module, with the race detector
 	$(GO_TEST) $(foreach m,$(filter-out e2e,$(MODULES)),./$(m)/...) ./e2e/framework/... ./e2e/bench/... ./e2e/cmd/...
 	cd tools && GOWORK=off go test ./...
 	cd tools/monitoring && GOWORK=off go test ./...
+	cd tools/chart && GOWORK=off go test ./...
 
 .PHONY: control-plane
 control-plane: ## Build the control plane that the e2e tests and the demo run on (once)
@@ -48,12 +49,12 @@ fuzz: ## Run every fuzz target, FUZZTIME=10m each; FUZZ='FuzzTree|archive' choos
 	tools/fuzz.sh
 
 .PHONY: generate
-generate: ## Regenerate deep copies, OpenAPI and the client
+generate: ## Regenerate deep copies, OpenAPI, the client, and what the chart says of its values
 	tools/generate.sh
 
 .PHONY: verify
 verify: ## Check generated code, module boundaries, standalone builds and lint
 	tools/verify-generated.sh
 	cd tools && GOWORK=off go run ./boundaries ..
-	tools/verify-modules.sh $(MODULES) tools/monitoring
+	tools/verify-modules.sh $(MODULES) tools/monitoring tools/chart
 	tools/lint.sh $(MODULES)

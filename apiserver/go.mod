@@ -21,6 +21,7 @@ require (
 	k8s.io/kube-openapi v0.0.0-20260721132016-d427ff9ee9ad
 	k8s.io/utils v0.0.0-20260626114624-be93311217bd
 	kumodo.io/convoy/api v0.9.0
+	kumodo.io/convoy/expressions v0.9.0
 	kumodo.io/convoy/health v0.9.0
 	kumodo.io/convoy/internal v0.9.0
 	sigs.k8s.io/randfill v1.0.0
@@ -119,6 +120,7 @@ require (
 replace (
 	kumodo.io/convoy/api => ../api
 	kumodo.io/convoy/client => ../client
+	kumodo.io/convoy/expressions => ../expressions
 	kumodo.io/convoy/health => ../health
 	kumodo.io/convoy/internal => ../internal
 )

@@ -8,12 +8,14 @@ require (
 	go.yaml.in/yaml/v3 v3.0.5
 	k8s.io/apimachinery v0.37.2
 	kumodo.io/convoy/api v0.9.0
+	kumodo.io/convoy/expressions v0.9.0
 	sigs.k8s.io/yaml v1.6.0
 )
 
 require (
 	cel.dev/expr v0.25.1 // indirect
 	github.com/antlr4-go/antlr/v4 v4.13.1 // indirect
+	github.com/blang/semver/v4 v4.0.0 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.1 // indirect
 	github.com/go-logr/logr v1.4.3 // indirect
 	github.com/google/go-cmp v0.7.0 // indirect
@@ -37,4 +39,7 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 )
 
-replace kumodo.io/convoy/api => ../api
+replace (
+	kumodo.io/convoy/api => ../api
+	kumodo.io/convoy/expressions => ../expressions
+)

@@ -17,6 +17,7 @@ import (
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	extv1alpha1 "kumodo.io/convoy/api/extensions/v1alpha1"
+	"kumodo.io/convoy/expressions"
 )
 
 // RuleSet is a compiled set of rules. It is immutable and safe for concurrent use.
@@ -153,6 +154,9 @@ func (r *rule) decide(obj *unstructured.Unstructured) Result {
 	return Result{Status: corev1alpha1.HealthProgressing, Message: r.say(variables, "no expression of the rule holds")}
 }
 
+// messageLimit is how long a message may be in bytes: it is kept for each object.
+const messageLimit = 1 << 10
+
 // say gives the rule's message, or the fallback of a rule without one. A message that
 // fails does not change the verdict.
 func (r *rule) say(variables map[string]any, fallback string) string {
@@ -163,7 +167,7 @@ func (r *rule) say(variables map[string]any, fallback string) string {
 	if err != nil {
 		return fmt.Sprintf("expression %q of the rule failed: %v", "message", err)
 	}
-	return message
+	return expressions.Shorten(message, messageLimit)
 }
 
 // withoutSecrets gives an object's fields with the values of a Secret blanked: who writes

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	extv1alpha1 "kumodo.io/convoy/api/extensions/v1alpha1"
+	"kumodo.io/convoy/expressions"
 	"kumodo.io/convoy/health/openapi"
 )
 
@@ -94,7 +95,7 @@ func textsOf(rule *extv1alpha1.HealthRule) []sourceText {
 // typeCheck checks expressions over objects of one kind.
 type typeCheck struct {
 	kind   schema.GroupVersionKind
-	parser *cel.Env
+	parser *expressions.Environment
 	types  *declarations
 	env    *checker.Env
 }
@@ -104,8 +105,8 @@ func newTypeCheck(kind schema.GroupVersionKind, of *openapi.Schema) (*typeCheck,
 	if err != nil {
 		return nil, err
 	}
-	declared := newDeclarations(env.CELTypeProvider())
-	checks, err := declared.environment(env, kind.Kind, of)
+	declared := newDeclarations(env.CEL().CELTypeProvider())
+	checks, err := declared.environment(env.CEL(), kind.Kind, of)
 	if err != nil {
 		return nil, err
 	}
@@ -120,8 +121,8 @@ func (c *typeCheck) expression(text string, want *cel.Type) []Finding {
 	if _, err := compileExpression(text, want); text == "" || err != nil {
 		return nil
 	}
-	parsed, issues := c.parser.Parse(text)
-	if issues.Err() != nil {
+	parsed, err := c.parser.Parse(text)
+	if err != nil {
 		return nil
 	}
 	tree, source := parsed.NativeRep(), common.NewTextSource(text)

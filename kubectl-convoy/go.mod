@@ -12,6 +12,7 @@ require (
 	k8s.io/cli-runtime v0.37.2
 	k8s.io/client-go v0.37.2
 	k8s.io/klog/v2 v2.140.0
+	k8s.io/utils v0.0.0-20260626114624-be93311217bd
 	kumodo.io/convoy/api v0.9.0
 	kumodo.io/convoy/client v0.9.0
 	kumodo.io/convoy/health v0.9.0
@@ -74,7 +75,7 @@ require (
 	gopkg.in/evanphx/json-patch.v4 v4.13.0 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	k8s.io/kube-openapi v0.0.0-20260721132016-d427ff9ee9ad // indirect
-	k8s.io/utils v0.0.0-20260626114624-be93311217bd // indirect
+	kumodo.io/convoy/expressions v0.9.0 // indirect
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/kustomize/api v0.21.1 // indirect
 	sigs.k8s.io/kustomize/kyaml v0.21.1 // indirect
@@ -85,5 +86,6 @@ require (
 replace (
 	kumodo.io/convoy/api => ../api
 	kumodo.io/convoy/client => ../client
+	kumodo.io/convoy/expressions => ../expressions
 	kumodo.io/convoy/health => ../health
 )

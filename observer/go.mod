@@ -234,11 +234,13 @@ require (
 	sigs.k8s.io/kustomize/api v0.21.2 // indirect
 	sigs.k8s.io/kustomize/kyaml v0.21.2 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
+	kumodo.io/convoy/expressions v0.9.0 // indirect
 )
 
 replace (
 	kumodo.io/convoy/api => ../api
 	kumodo.io/convoy/client => ../client
+	kumodo.io/convoy/expressions => ../expressions
 	kumodo.io/convoy/clusterconn => ../clusterconn
 	kumodo.io/convoy/fetch => ../fetch
 	kumodo.io/convoy/health => ../health

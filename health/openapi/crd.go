@@ -24,7 +24,7 @@ func OfDefinition(data []byte) (map[schema.GroupVersionKind]*Schema, error) {
 			Versions []struct {
 				Name   string
 				Served bool
-				Schema struct{ OpenAPIV3Schema *definition }
+				Schema struct{ OpenAPIV3Schema definition }
 			}
 		}
 	}
@@ -41,7 +41,7 @@ func OfDefinition(data []byte) (map[schema.GroupVersionKind]*Schema, error) {
 		}
 		read := &reader{known: map[string]*Schema{}}
 		kind := schema.GroupVersionKind{Group: crd.Spec.Group, Version: version.Name, Kind: crd.Spec.Names.Kind}
-		schemas[kind] = root(read.read(version.Schema.OpenAPIV3Schema))
+		schemas[kind] = root(read.schema(version.Schema.OpenAPIV3Schema))
 	}
 	return schemas, nil
 }

@@ -4,80 +4,83 @@ package openapi
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 )
 
-// definition is a schema as it is written down, as far as it tells types.
-type definition struct {
-	Ref                  string                 `json:"$ref"`
-	Type                 typeName               `json:"type"`
-	Properties           map[string]*definition `json:"properties"`
-	AdditionalProperties *additional            `json:"additionalProperties"`
-	Items                *definition            `json:"items"`
-	AllOf                []*definition          `json:"allOf"`
-	Enum                 []any                  `json:"enum"`
-	Format               string                 `json:"format"`
-	IntOrString          bool                   `json:"x-kubernetes-int-or-string"`
-	PreserveUnknown      bool                   `json:"x-kubernetes-preserve-unknown-fields"`
-	Embedded             bool                   `json:"x-kubernetes-embedded-resource"`
+const (
+	// deepest is how deep a schema is read, through all components that it refers to. Those of
+	// Kubernetes, which contain themselves, have some 30 levels.
+	deepest = 256
+	// most is how many fields, lists and maps of one document are read. Those of Kubernetes have
+	// some 10,000.
+	most = 500_000
+)
+
+// definition is a schema as it is written down, decoded as a whole: parts that decode themselves
+// would be read as often as they are deep.
+type definition map[string]any
+
+func (d definition) text(field string) string {
+	text, _ := d[field].(string)
+	return text
 }
 
-// typeName is the name of a type. Of several, of which a value has one, there is none.
-type typeName string
+func (d definition) is(field string) bool {
+	is, _ := d[field].(bool)
+	return is
+}
 
-// UnmarshalJSON reads a name, or a list of them, in which null does not count.
-func (t *typeName) UnmarshalJSON(data []byte) error {
-	var one string
-	if json.Unmarshal(data, &one) == nil {
-		*t = typeName(one)
-		return nil
-	}
-	var several []string
-	if err := json.Unmarshal(data, &several); err != nil {
-		return fmt.Errorf("type: %w", err)
-	}
+func (d definition) list(field string) []any {
+	list, _ := d[field].([]any)
+	return list
+}
+
+func (d definition) properties() map[string]any {
+	properties, _ := d["properties"].(map[string]any)
+	return properties
+}
+
+// typeName is the name of a type. Of several, of which a value has one and which may be null, it
+// is the one that is left, or there is none.
+func (d definition) typeName() string {
 	var left []string
-	for _, name := range several {
-		if name != "null" {
+	for _, name := range d.list("type") {
+		if name, ok := name.(string); ok && name != "null" {
 			left = append(left, name)
 		}
 	}
 	if len(left) == 1 {
-		*t = typeName(left[0])
+		return left[0]
 	}
-	return nil
-}
-
-// additional says which fields an object may have beside those with a name: none, any, or
-// those of a schema.
-type additional struct {
-	whatever bool
-	*definition
-}
-
-// UnmarshalJSON reads true, false or a schema.
-func (a *additional) UnmarshalJSON(data []byte) error {
-	if json.Unmarshal(data, &a.whatever) == nil {
-		return nil
-	}
-	a.definition = &definition{}
-	return json.Unmarshal(data, a.definition)
+	return d.text("type")
 }
 
 // alias is the component that a definition consists of, "" when it has content of its own.
-func (d *definition) alias() string {
-	ref := d.Ref
-	if ref == "" && len(d.AllOf) == 1 && d.Type == "" && len(d.Properties) == 0 {
-		ref = d.AllOf[0].Ref // so that a description or a default can stand beside it
+func (d definition) alias() string {
+	ref := d.text("$ref")
+	if all := d.list("allOf"); ref == "" && len(all) == 1 && d.parts() {
+		ref = asDefinition(all[0]).text("$ref") // so that a description or a default can stand beside it
 	}
 	return strings.TrimPrefix(ref, "#/components/schemas/")
+}
+
+// parts tells that a definition is made of those in allOf alone.
+func (d definition) parts() bool {
+	return len(d.list("allOf")) > 0 && d.typeName() == "" && len(d.properties()) == 0
+}
+
+// asDefinition is a decoded definition; nil, of which nothing is known, for something else.
+func asDefinition(value any) definition {
+	d, _ := value.(map[string]any)
+	return d
 }
 
 // reader makes Schemas of definitions, one of each component.
 type reader struct {
 	components map[string]json.RawMessage
 	known      map[string]*Schema
+	depth      int
+	read       int // fields, lists and maps
 }
 
 // component gives the schema of a component; what is not there, or not well formed, is Any.
@@ -92,28 +95,32 @@ func (r *reader) component(name string) *Schema {
 	if json.Unmarshal(r.components[name], &d) != nil {
 		return result
 	}
-	if alias := d.alias(); alias != "" {
-		r.known[name] = r.component(alias)
+	if d.alias() != "" {
+		r.known[name] = r.schema(d)
 		return r.known[name]
 	}
-	*result = *r.read(&d)
+	*result = *r.schema(d)
 	return result
 }
 
-func (r *reader) read(d *definition) *Schema {
+// schema gives the schema of a definition. What is beyond the bounds is Any.
+func (r *reader) schema(d definition) *Schema {
+	r.depth++
+	r.read++
+	defer func() { r.depth-- }()
 	switch {
-	case d == nil || d.IntOrString || d.Format == "int-or-string":
+	case r.depth > deepest || r.read > most || d.is("x-kubernetes-int-or-string") || d.text("format") == "int-or-string":
 		return anything
 	case d.alias() != "":
 		return r.component(d.alias())
-	case len(d.AllOf) > 0 && d.Type == "" && len(d.Properties) == 0:
-		return r.merged(d.AllOf)
+	case d.parts():
+		return r.merged(d.list("allOf"))
 	}
-	switch d.Type {
+	switch d.typeName() {
 	case "array":
-		return &Schema{Type: List, Elem: r.read(d.Items)}
+		return &Schema{Type: List, Elem: r.schema(asDefinition(d["items"]))}
 	case "string":
-		return &Schema{Type: String, Enum: texts(d.Enum)}
+		return &Schema{Type: String, Enum: texts(d.list("enum"))}
 	case "integer":
 		return &Schema{Type: Integer}
 	case "number":
@@ -123,39 +130,41 @@ func (r *reader) read(d *definition) *Schema {
 	case "object":
 		return r.object(d)
 	}
-	if len(d.Properties) > 0 || d.Embedded {
+	if len(d.properties()) > 0 || d.is("x-kubernetes-embedded-resource") {
 		return r.object(d)
 	}
 	return anything
 }
 
-func (r *reader) object(d *definition) *Schema {
-	more := d.AdditionalProperties
-	if len(d.Properties) == 0 && !d.Embedded {
+func (r *reader) object(d definition) *Schema {
+	more, whatever := asDefinition(d["additionalProperties"]), d.is("additionalProperties")
+	preserves, embedded := d.is("x-kubernetes-preserve-unknown-fields"), d.is("x-kubernetes-embedded-resource")
+	if len(d.properties()) == 0 && !embedded {
 		switch {
-		case d.PreserveUnknown:
+		case preserves:
 			return anything
-		case more != nil && more.definition != nil:
-			return mapOf(r.read(more.definition))
+		case more != nil:
+			return mapOf(r.schema(more))
 		}
 		return mapOf(anything) // of which the definition tells no names
 	}
-	result := &Schema{Type: Object, Fields: map[string]*Schema{}, Open: d.PreserveUnknown || more != nil && (more.whatever || more.definition != nil)}
-	for name, field := range d.Properties {
-		result.Fields[name] = r.read(field)
+	result := &Schema{Type: Object, Fields: map[string]*Schema{}, Open: preserves || whatever || more != nil}
+	for name, field := range d.properties() {
+		result.Fields[name] = r.schema(asDefinition(field))
 	}
-	if d.Embedded {
+	if embedded {
 		return root(result)
 	}
 	return result
 }
 
 // merged is what several definitions say of one value together.
-func (r *reader) merged(all []*definition) *Schema {
+func (r *reader) merged(all []any) *Schema {
 	result := &Schema{Type: Object, Fields: map[string]*Schema{}}
 	for _, one := range all {
-		part := r.read(one)
-		if part.Type != Object {
+		part := r.schema(asDefinition(one))
+		r.read += len(part.Fields)
+		if part.Type != Object || r.read > most {
 			return anything
 		}
 		for name, field := range part.Fields {

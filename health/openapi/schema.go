@@ -35,7 +35,12 @@ type Schema struct {
 	Enum []string
 }
 
-var anything = &Schema{Type: Any}
+var (
+	anything = &Schema{Type: Any}
+	aText    = &Schema{Type: String}
+	aNumber  = &Schema{Type: Integer}
+	aFlag    = &Schema{Type: Boolean}
+)
 
 func mapOf(elem *Schema) *Schema { return &Schema{Type: Map, Elem: elem} }
 
@@ -46,24 +51,21 @@ func root(declared *Schema) *Schema {
 	for name, field := range declared.Fields {
 		whole.Fields[name] = field
 	}
-	whole.Fields["apiVersion"], whole.Fields["kind"] = &Schema{Type: String}, &Schema{Type: String}
+	whole.Fields["apiVersion"], whole.Fields["kind"] = aText, aText
 	// A definition may say nothing of metadata but how names must look.
 	if known := whole.Fields["metadata"]; known == nil || known.Fields["resourceVersion"] == nil {
-		whole.Fields["metadata"] = objectMeta()
+		whole.Fields["metadata"] = objectMeta
 	}
 	return whole
 }
 
 // objectMeta is metav1.ObjectMeta.
-func objectMeta() *Schema {
-	text, number, flag := &Schema{Type: String}, &Schema{Type: Integer}, &Schema{Type: Boolean}
-	owner := &Schema{Type: Object, Fields: map[string]*Schema{
-		"apiVersion": text, "kind": text, "name": text, "uid": text, "controller": flag, "blockOwnerDeletion": flag,
-	}}
-	return &Schema{Type: Object, Fields: map[string]*Schema{
-		"name": text, "generateName": text, "namespace": text, "selfLink": text, "uid": text, "resourceVersion": text,
-		"generation": number, "creationTimestamp": text, "deletionTimestamp": text, "deletionGracePeriodSeconds": number,
-		"labels": mapOf(text), "annotations": mapOf(text), "finalizers": {Type: List, Elem: text},
-		"ownerReferences": {Type: List, Elem: owner}, "managedFields": {Type: List, Elem: anything},
-	}}
-}
+var objectMeta = &Schema{Type: Object, Fields: map[string]*Schema{
+	"name": aText, "generateName": aText, "namespace": aText, "selfLink": aText, "uid": aText, "resourceVersion": aText,
+	"generation": aNumber, "creationTimestamp": aText, "deletionTimestamp": aText, "deletionGracePeriodSeconds": aNumber,
+	"labels": mapOf(aText), "annotations": mapOf(aText), "finalizers": {Type: List, Elem: aText},
+	"ownerReferences": {Type: List, Elem: &Schema{Type: Object, Fields: map[string]*Schema{
+		"apiVersion": aText, "kind": aText, "name": aText, "uid": aText, "controller": aFlag, "blockOwnerDeletion": aFlag,
+	}}},
+	"managedFields": {Type: List, Elem: anything},
+}}

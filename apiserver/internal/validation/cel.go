@@ -9,11 +9,11 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
-	"github.com/google/cel-go/ext"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	extv1alpha1 "kumodo.io/convoy/api/extensions/v1alpha1"
+	"kumodo.io/convoy/expressions"
 )
 
 // Compiling an expression takes time by the square of its length, and goes on when nobody
@@ -46,27 +46,14 @@ func (b *expressionBudget) take(path *field.Path, expression string) field.Error
 func (b *expressionBudget) spent() bool { return *b < 0 }
 
 // readyEnvironment declares what an expression of spec.dependsOn may use: the Release that
-// is depended on, with its fields and their types, and the libraries, fixed to their versions, that
-// health rules may use.
-var readyEnvironment = gosync.OnceValues(func() (*cel.Env, error) {
-	env, err := cel.NewEnv(
-		cel.CrossTypeNumericComparisons(true),
-		cel.DefaultUTCTimeZone(true),
-		cel.EagerlyValidateDeclarations(true),
-		cel.HomogeneousAggregateLiterals(),
-		cel.OptionalTypes(),
-		cel.ASTValidators(cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals(), cel.ValidateRegexLiterals()),
-		ext.Strings(ext.StringsVersion(5)),
-		ext.Lists(ext.ListsVersion(3)),
-		ext.Math(ext.MathVersion(2)),
-		ext.Sets(),
-	)
-	if err != nil {
-		return nil, err
-	}
-	known := &jsonTypes{Provider: env.CELTypeProvider(), fields: map[string]map[string]*types.FieldType{}}
+// is depended on, with its fields and their types, and what all expressions may use.
+var readyEnvironment = gosync.OnceValues(func() (*expressions.Environment, error) {
+	known := &jsonTypes{fields: map[string]map[string]*types.FieldType{}}
 	release := known.of(reflect.TypeFor[corev1alpha1.Release]())
-	return env.Extend(cel.CustomTypeProvider(known), cel.Variable("release", release))
+	return expressions.NewEnvironment(func(env *cel.Env) (*cel.Env, error) {
+		known.Provider = env.CELTypeProvider()
+		return cel.CustomTypeProvider(known)(env)
+	}, cel.Variable("release", release))
 })
 
 // readyExpression checks an expression, which is not too long, that says whether a Release is
@@ -74,14 +61,10 @@ var readyEnvironment = gosync.OnceValues(func() (*cel.Env, error) {
 func readyExpression(path *field.Path, expression string) field.ErrorList {
 	env, err := readyEnvironment()
 	if err != nil {
-		return field.ErrorList{field.InternalError(path, fmt.Errorf("building the expression environment: %w", err))}
+		return field.ErrorList{field.InternalError(path, err)}
 	}
-	ast, issues := env.Compile(expression)
-	if err := issues.Err(); err != nil {
+	if _, err := env.Compile(expression, cel.BoolType); err != nil {
 		return field.ErrorList{field.Invalid(path, expression, err.Error())}
-	}
-	if got := ast.OutputType(); !got.IsExactType(cel.BoolType) && !got.IsExactType(cel.DynType) {
-		return field.ErrorList{field.Invalid(path, expression, fmt.Sprintf("must be of type bool, is of type %s", got))}
 	}
 	return nil
 }

@@ -12,51 +12,35 @@ import (
 	"sync"
 
 	"github.com/google/cel-go/cel"
-	"github.com/google/cel-go/ext"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/expressions"
 )
 
 const (
 	// variableRelease is the only variable of a readyExpr: the Release depended on.
 	variableRelease = "release"
-	// expressionCost bounds the work of one evaluation, in CEL's units: about a tenth of a
-	// second.
-	expressionCost = 1_000_000
 	// maxExpressions is how many compiled expressions are kept.
 	maxExpressions = 1000
 )
 
-// releaseEnvironment is built once. The libraries are fixed to a version, so that an
-// expression keeps its meaning when cel-go is updated.
-var releaseEnvironment = sync.OnceValues(func() (*cel.Env, error) {
-	return cel.NewEnv(
-		cel.Variable(variableRelease, cel.DynType),
-		cel.CrossTypeNumericComparisons(true),
-		cel.DefaultUTCTimeZone(true),
-		cel.EagerlyValidateDeclarations(true),
-		cel.HomogeneousAggregateLiterals(),
-		cel.OptionalTypes(),
-		ext.Strings(ext.StringsVersion(5)),
-		cel.ASTValidators(cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals(), cel.ValidateRegexLiterals()),
-		ext.Math(ext.MathVersion(2)),
-		ext.Lists(ext.ListsVersion(3)),
-		ext.Sets(),
-	)
+// releaseEnvironment is built once: it takes longer than compiling an expression.
+var releaseEnvironment = sync.OnceValues(func() (*expressions.Environment, error) {
+	return expressions.NewEnvironment(cel.Variable(variableRelease, cel.DynType))
 })
 
-// expressions compiles and keeps the expressions of spec.dependsOn.
-type expressions struct {
+// readyExpressions compiles and keeps the expressions of spec.dependsOn.
+type readyExpressions struct {
 	mu       sync.Mutex
-	programs map[string]cel.Program
+	programs map[string]*expressions.Program
 }
 
 // holds tells whether an expression is true of a Release. A field that the Release does
 // not have yet is no error: the expression is not true then. Errors are those of an
 // expression that does not compile, or that cannot be evaluated, as one that compares a number
 // with a text.
-func (e *expressions) holds(expression string, release *corev1alpha1.Release) (bool, error) {
+func (e *readyExpressions) holds(expression string, release *corev1alpha1.Release) (bool, error) {
 	program, err := e.program(expression)
 	if err != nil {
 		return false, fmt.Errorf("%s cannot be used: %w", quoted(expression), err)
@@ -66,20 +50,19 @@ func (e *expressions) holds(expression string, release *corev1alpha1.Release) (b
 		return false, fmt.Errorf("reading Release %s: %w", release.Name, err)
 	}
 	withZeros(object, reflect.TypeFor[corev1alpha1.Release]())
-	value, _, err := program.Eval(map[string]any{variableRelease: object})
+	value, err := expressions.Evaluate[bool](program, map[string]any{variableRelease: object})
+	var otherType *expressions.TypeError
 	switch {
 	case err != nil && absentField(err):
 		return false, nil
+	case errors.As(err, &otherType):
+		return false, fmt.Errorf("%s must be a condition, gives a value of type %s for Release %s: compare it with something",
+			quoted(expression), otherType.Type, release.Name)
 	case err != nil:
 		return false, fmt.Errorf("%s cannot be evaluated of Release %s: %w: change it; a text is compared with a text, a number with a number, "+
 			"and int(), double() and string() convert", quoted(expression), release.Name, err)
 	}
-	result, ok := value.Value().(bool)
-	if !ok {
-		return false, fmt.Errorf("%s must be a condition, gives a value of type %s for Release %s: compare it with something",
-			quoted(expression), value.Type().TypeName(), release.Name)
-	}
-	return result, nil
+	return value, nil
 }
 
 // withZeros gives an object the numbers and booleans that its JSON leaves out because they are 0 and
@@ -121,10 +104,7 @@ func withZerosIn(value any, t reflect.Type) {
 // quoted gives an expression for messages, of which it is not to be all.
 func quoted(expression string) string {
 	const most = 200
-	if len(expression) > most {
-		expression = strings.ToValidUTF8(expression[:most], "") + "…"
-	}
-	return strconv.Quote(expression)
+	return strconv.Quote(expressions.Shorten(expression, most))
 }
 
 // absentField tells the error of an expression that reads what the Release does not have. CEL
@@ -135,7 +115,7 @@ func absentField(err error) bool {
 	})
 }
 
-func (e *expressions) program(expression string) (cel.Program, error) {
+func (e *readyExpressions) program(expression string) (*expressions.Program, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if program, ok := e.programs[expression]; ok {
@@ -146,23 +126,16 @@ func (e *expressions) program(expression string) (cel.Program, error) {
 		return nil, err
 	}
 	if e.programs == nil || len(e.programs) >= maxExpressions {
-		e.programs = map[string]cel.Program{}
+		e.programs = map[string]*expressions.Program{}
 	}
 	e.programs[expression] = program
 	return program, nil
 }
 
-func compileExpression(expression string) (cel.Program, error) {
+func compileExpression(expression string) (*expressions.Program, error) {
 	env, err := releaseEnvironment()
 	if err != nil {
-		return nil, fmt.Errorf("building the expression environment: %w", err)
-	}
-	ast, issues := env.Compile(expression)
-	if err := issues.Err(); err != nil {
 		return nil, err
 	}
-	if got := ast.OutputType(); !got.IsExactType(cel.BoolType) && !got.IsExactType(cel.DynType) {
-		return nil, errors.New("must be a condition, is of type " + got.String())
-	}
-	return env.Program(ast, cel.EvalOptions(cel.OptOptimize), cel.CostLimit(expressionCost))
+	return env.Compile(expression, cel.BoolType)
 }

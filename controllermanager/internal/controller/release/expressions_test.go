@@ -21,7 +21,7 @@ func TestExpressionsOfZeros(t *testing.T) {
 		"release.spec.sync.allowEmpty == false": true, "!release.spec.mutations[0].optional": true,
 		"has(release.status.sync.lastError)": false, "has(release.spec.pin)": false, "release.status.applied.generation == 0": false,
 	} {
-		holds, err := (&expressions{}).holds(expression, r)
+		holds, err := (&readyExpressions{}).holds(expression, r)
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 		NewWithT(t).Expect(holds).To(Equal(want), expression)
 	}
@@ -37,7 +37,7 @@ func TestExpressionsThatCannotBeUsed(t *testing.T) {
 		long:                        {`xxx…" cannot be evaluated of Release db: no such overload`},
 	}
 	for expression, texts := range tests {
-		_, err := (&expressions{}).holds(expression, other("db"))
+		_, err := (&readyExpressions{}).holds(expression, other("db"))
 		for _, text := range texts {
 			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(text)))
 		}
