@@ -100,9 +100,9 @@ func (c *Coordinator) part(ctx context.Context, t *target, repository *git.Backe
 
 // more gives further parts of a commit to who reads beyond the target's path, as kustomizations
 // do that have their bases elsewhere.
-func (c *Coordinator) more(ctx context.Context, t *target, key, revision string, want Want, reason error) func(path string) (*tree.Tree, error) {
+func (c *Coordinator) more(t *target, key, revision string, want Want, reason error) tree.More {
 	repository, _ := t.backend.(*git.Backend)
-	return func(path string) (*tree.Tree, error) {
+	return func(ctx context.Context, path string) (*tree.Tree, error) {
 		content, err := c.part(ctx, t, repository, key, revision, path, c.demand(want.MaxAge, want.Since), reason)
 		if err != nil {
 			return nil, t.describe(err)
@@ -182,6 +182,8 @@ func (c *Coordinator) fetch(ctx context.Context, ops *operation, key string, bri
 	if failure, failed := c.failures.recall(key); failed && ops.demand.bears(failure, c.options.Clock.Now()) {
 		return nil, failure.err
 	}
+	ctx, close := c.holding(ctx, ops.target.host)
+	defer close()
 	content, err := bring(ctx, ops)
 	if err == nil {
 		c.failures.forget(key)

@@ -12,6 +12,7 @@ import (
 
 	"kumodo.io/convoy/fetch/internal/access"
 	"kumodo.io/convoy/fetch/internal/backend"
+	"kumodo.io/convoy/fetch/internal/budget"
 	"kumodo.io/convoy/fetch/internal/cloud"
 	"kumodo.io/convoy/fetch/internal/store"
 	"kumodo.io/convoy/fetch/internal/tree"
@@ -31,11 +32,13 @@ type Options struct {
 	Secrets Secrets
 	// AllowFileSources allows Git repositories on the disk of this process.
 	AllowFileSources bool
-	// CacheBytes bounds the content that is kept without being in use; default 256 MiB.
+	// CacheBytes bounds the content that is kept without being in use; default 256 MiB. All
+	// that is being fetched may take as much together, besides; of what has no room there, one
+	// at a time is fetched, and the others wait.
 	CacheBytes int64
 	// MaxConcurrent bounds the operations on the network at a time, default 8. One host
-	// gets at most half of them. Those that wait for an answer and have received next to
-	// nothing count for their host only.
+	// gets at most half of them. Those that wait for something to come count for their host
+	// only.
 	MaxConcurrent int
 	// Limits bound what is taken in; DefaultLimits where a field is 0.
 	Limits Limits
@@ -52,8 +55,10 @@ type Coordinator struct {
 	asks     flights[answer]
 	fetches  flights[*tree.Tree]
 	slots    *limiter
-	tokens   *access.Tokens
-	clouds   *cloud.Clouds
+	// taken is what is being taken in.
+	taken  *budget.Budget
+	tokens *access.Tokens
+	clouds *cloud.Clouds
 	// counts are by the kind of source.
 	counts       map[string]*counts
 	hits, shared atomic.Int64
@@ -77,6 +82,7 @@ func New(o Options) *Coordinator {
 		answers:  newMemory(o.CacheBytes / answersShare),
 		failures: newMemory(1 << 20),
 		slots:    newLimiter(o.MaxConcurrent),
+		taken:    budget.New(o.CacheBytes),
 		tokens:   access.NewTokens(o.Clock.Now),
 		clouds:   cloud.New(o.Clock.Now),
 		counts:   newCounts(),
@@ -149,7 +155,7 @@ func (c *Coordinator) Fetch(ctx context.Context, want Want, revision string) (*A
 	}
 	root := content.FS()
 	if base.reason != nil {
-		root = content.GrowingFS(c.more(context.WithoutCancel(ctx), t, key, revision, want, base.reason))
+		root = content.GrowingFS(context.WithoutCancel(ctx), c.more(t, key, revision, want, base.reason))
 	}
 	return &Artifact{Revision: revision, Root: root, Path: t.path, Digest: digest, RootDigest: content.Digest()}, nil
 }

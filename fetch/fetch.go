@@ -74,7 +74,9 @@ type Want struct {
 type Artifact struct {
 	// Root is the whole content: the tree of a repository, a chart, the files of an
 	// artifact. Symbolic links that stay inside are followed; reading one that does not is
-	// ErrContent. Its listings are sorted, its times zero.
+	// ErrContent. Its listings are sorted, its times zero. What is fetched only when it is read
+	// may take time; a Root of which this is so has a method WithContext(context.Context) fs.FS,
+	// for reading that ends with a context.
 	Root fs.FS
 	// Path is the wanted directory in Root, in the form that fs.FS takes; "." is all.
 	Path string

@@ -12,6 +12,8 @@ import (
 const (
 	// patience is for how long an operation may wait for the network and keep its slot.
 	patience = 250 * time.Millisecond
+	// pace is what it has to receive for as much patience again: 64 KiB a second keep a slot.
+	pace = 16 << 10
 	// light is what an operation may have received and still cost next to nothing: even if it
 	// was compressed as well as can be, little came of it.
 	light = 4 << 10
@@ -21,8 +23,8 @@ const (
 )
 
 // limiter bounds the operations under way in all, and those of a host to half of what other hosts
-// leave. Those that wait for the network and have received next to nothing count for their host
-// only: however many hosts hang, they do not hold up the others. Those who wait have their turns
+// leave. Those that wait for the network, or for memory, count for their host only: however many
+// hosts hang, after however much, they do not hold up the others. Those who wait have their turns
 // in the order in which they came, as far as their hosts allow.
 type limiter struct {
 	total int
@@ -47,9 +49,17 @@ type slot struct {
 	// was released: some connection of the operation may be read from still.
 	begun, aside, done bool
 	waits, bytes       int
+	// patience is what is left of it, since when the operation waits, and timer its end.
+	patience time.Duration
+	since    time.Time
+	timer    *time.Timer
 }
 
 func newLimiter(total int) *limiter { return &limiter{total: total, hosts: map[string]*share{}} }
+
+func (l *limiter) slot(host string) *slot {
+	return &slot{limiter: l, host: host, turn: make(chan struct{}), patience: patience}
+}
 
 // running counts the operations that hold a slot.
 func (l *limiter) running() int {
@@ -60,7 +70,7 @@ func (l *limiter) running() int {
 
 // acquire waits for a slot, which has to be released. The error is the context's.
 func (l *limiter) acquire(ctx context.Context, host string) (*slot, error) {
-	s := &slot{limiter: l, host: host, turn: make(chan struct{})}
+	s := l.slot(host)
 	l.mu.Lock()
 	l.queue = append(l.queue, s)
 	l.grant()
@@ -81,6 +91,7 @@ func (s *slot) release() {
 	defer l.mu.Unlock()
 	l.queue = slices.DeleteFunc(l.queue, func(other *slot) bool { return other == s })
 	s.done = true
+	s.disarm()
 	if !s.begun {
 		return
 	}
@@ -101,29 +112,28 @@ func (s *slot) release() {
 func (s *slot) await() (ended func()) {
 	s.limiter.mu.Lock()
 	defer s.limiter.mu.Unlock()
-	s.waits++
-	timer := time.AfterFunc(patience, s.stepAside)
-	return func() {
-		timer.Stop()
-		s.limiter.mu.Lock()
-		defer s.limiter.mu.Unlock()
-		s.waits--
+	if s.waits++; s.waits == 1 {
+		s.arm()
+	}
+	return s.awaited
+}
+
+func (s *slot) awaited() {
+	s.limiter.mu.Lock()
+	defer s.limiter.mu.Unlock()
+	if s.waits--; s.waits == 0 {
+		s.disarm()
 	}
 }
 
-// stepAside gives the slot back of an operation that waits and has received next to nothing.
-func (s *slot) stepAside() {
+// yield is called before the operation waits for others of this process, with no use for its slot;
+// what it returns, after it, returns when the operation may go on, or when the context has ended.
+func (s *slot) yield(ctx context.Context) (ended func()) {
 	l := s.limiter
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s.waits == 0 || s.aside || s.done || s.bytes > light || l.aside >= l.total*asidePerSlot {
-		return
-	}
-	s.aside, s.turn = true, make(chan struct{})
-	l.aside++
-	l.busy--
-	l.hosts[s.host].busy--
-	l.grant()
+	s.giveUp()
+	return func() { s.goOn(ctx) }
 }
 
 // received counts what came. It returns when the operation may hold more than that, or when the
@@ -132,7 +142,19 @@ func (s *slot) received(ctx context.Context, bytes int) {
 	l := s.limiter
 	l.mu.Lock()
 	s.bytes += bytes
-	if !s.aside || s.done || s.bytes <= light {
+	s.patience = min(patience, s.patience+patience*time.Duration(bytes)/pace)
+	short := s.bytes <= light
+	l.mu.Unlock()
+	if !short {
+		s.goOn(ctx)
+	}
+}
+
+// goOn returns when the operation has a slot, or when the context has ended.
+func (s *slot) goOn(ctx context.Context) {
+	l := s.limiter
+	l.mu.Lock()
+	if !s.aside || s.done {
 		l.mu.Unlock()
 		return
 	}
@@ -153,7 +175,51 @@ func (s *slot) received(ctx context.Context, bytes int) {
 	}
 }
 
-// grant gives slots to those who wait, for who holds mu.
+// stepAside gives the slot back of an operation that waits for the network.
+func (s *slot) stepAside() {
+	l := s.limiter
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s.waits > 0 {
+		s.giveUp()
+	}
+}
+
+// The methods below are for who holds mu.
+
+// giveUp gives a slot back that its operation will need again.
+func (s *slot) giveUp() {
+	l := s.limiter
+	if s.aside || s.done || l.aside >= l.total*asidePerSlot {
+		return
+	}
+	s.disarm()
+	s.aside, s.turn = true, make(chan struct{})
+	l.aside++
+	l.busy--
+	l.hosts[s.host].busy--
+	l.grant()
+}
+
+// arm has an operation that waits and holds a slot step aside when its patience ends.
+func (s *slot) arm() {
+	if s.aside || s.done {
+		return
+	}
+	s.since = time.Now()
+	s.timer = time.AfterFunc(s.patience, s.stepAside)
+}
+
+func (s *slot) disarm() {
+	if s.timer == nil {
+		return
+	}
+	s.timer.Stop()
+	s.timer = nil
+	s.patience = max(0, s.patience-time.Since(s.since))
+}
+
+// grant gives slots to those who wait.
 func (l *limiter) grant() {
 	l.queue = slices.DeleteFunc(l.queue, func(s *slot) bool {
 		of := l.hosts[s.host]
@@ -179,6 +245,9 @@ func (l *limiter) grant() {
 		}
 		s.begun, s.aside = true, false
 		close(s.turn)
+		if s.waits > 0 {
+			s.arm()
+		}
 		return true
 	})
 }

@@ -12,7 +12,7 @@ import (
 
 // lined puts one operation into the queue.
 func lined(l *limiter, host string) *slot {
-	s := &slot{limiter: l, host: host, turn: make(chan struct{})}
+	s := l.slot(host)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.queue = append(l.queue, s)
@@ -94,7 +94,7 @@ func TestHostsWithoutAnswerHoldNoSlots(t *testing.T) {
 	g.Expect(l.busy).To(Equal(4))
 }
 
-// TestWhoStepsAside has received next to nothing and waits.
+// TestWhoStepsAside waits, whatever it has received.
 func TestWhoStepsAside(t *testing.T) {
 	ctx := t.Context()
 	for name, tc := range map[string]struct {
@@ -104,7 +104,7 @@ func TestWhoStepsAside(t *testing.T) {
 		"waits":                {func(s *slot) { s.await() }, true},
 		"waits for two":        {func(s *slot) { s.await()(); s.await() }, true},
 		"received little":      {func(s *slot) { s.received(ctx, light); s.await() }, true},
-		"received more":        {func(s *slot) { s.received(ctx, light+1); s.await() }, false},
+		"received much":        {func(s *slot) { s.received(ctx, 1<<30); s.await() }, true},
 		"works":                {func(*slot) {}, false},
 		"works on":             {func(s *slot) { s.await()() }, false},
 		"is done":              {func(s *slot) { lined(s.limiter, s.host); s.await(); s.release() }, false},
@@ -168,5 +168,63 @@ func TestWhoLeavesAsideLeavesNothing(t *testing.T) {
 	g.Expect(l.queue).To(HaveLen(1))
 	s.release()
 	running.release()
+	g.Expect(l.busy + l.aside + len(l.hosts) + len(l.queue)).To(BeZero())
+}
+
+// TestWhoStallsAgainStepsAsideAgain after it went on.
+func TestWhoStallsAgainStepsAsideAgain(t *testing.T) {
+	g := NewWithT(t)
+	l := newLimiter(1)
+	s := lined(l, "slow")
+	s.await()
+	s.stepAside()
+	s.received(t.Context(), 1<<20)
+	g.Expect(l.running()).To(Equal(1), "it needs a slot for more")
+	s.stepAside()
+	g.Expect(l.running()).To(BeZero(), "and waits still")
+	g.Expect(lined(l, "fine").turn).To(BeClosed())
+}
+
+// TestDripsKeepNoSlot has bytes that come one by one, each in time.
+func TestDripsKeepNoSlot(t *testing.T) {
+	g := NewWithT(t)
+	l := newLimiter(1)
+	drips, flows := l.slot("drips"), l.slot("flows")
+	for range 10 {
+		ended := drips.await()
+		drips.since = drips.since.Add(-patience / 8)
+		ended()
+		drips.received(t.Context(), 1)
+		ended = flows.await()
+		flows.since = flows.since.Add(-patience / 8)
+		ended()
+		flows.received(t.Context(), pace)
+	}
+	g.Expect(drips.patience).To(BeNumerically("<", patience/8))
+	g.Expect(flows.patience).To(Equal(patience))
+}
+
+// TestWhoWaitsForOthersHoldsNoSlot and has one again before it goes on.
+func TestWhoWaitsForOthersHoldsNoSlot(t *testing.T) {
+	g := NewWithT(t)
+	l := newLimiter(1)
+	s := lined(l, "a")
+	goOn := s.yield(t.Context())
+	other := lined(l, "b")
+	g.Expect(other.turn).To(BeClosed())
+	back := make(chan struct{})
+	go func() {
+		goOn()
+		close(back)
+	}()
+	g.Eventually(func() int {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return len(l.queue)
+	}).Should(Equal(1))
+	g.Expect(back).NotTo(BeClosed())
+	other.release()
+	g.Eventually(back).Should(BeClosed())
+	s.release()
 	g.Expect(l.busy + l.aside + len(l.hosts) + len(l.queue)).To(BeZero())
 }

@@ -11,6 +11,7 @@ import (
 
 	"kumodo.io/convoy/fetch/internal/access"
 	"kumodo.io/convoy/fetch/internal/backend"
+	"kumodo.io/convoy/fetch/internal/budget"
 	"kumodo.io/convoy/fetch/internal/fault"
 )
 
@@ -98,6 +99,8 @@ func (o *operation) ask(ctx context.Context, q backend.Question, key string, pre
 	o.target.counts.questions.Add(1)
 	asked := c.options.Clock.Now()
 	fresh := answer{at: asked, asked: asked}
+	ctx, close := c.holding(ctx, o.target.host)
+	defer close()
 	err := o.run(ctx, func(ctx context.Context) error {
 		a, err := q.Ask(ctx, previous.value)
 		fresh.value, fresh.size = a.Value, a.Size
@@ -126,9 +129,19 @@ func (o *operation) suffices(kept answer, q backend.Question, d demand) bool {
 
 // Do runs one network operation whose result is content.
 func (o *operation) Do(ctx context.Context, do func(ctx context.Context) error) error {
+	giveBack := budget.Mark(ctx)
 	err := o.run(ctx, do)
+	if err != nil {
+		giveBack()
+	}
 	o.unusable = isContent(err)
 	return err
+}
+
+// holding returns a context whose work holds what it takes in of a host's until close is called.
+func (c *Coordinator) holding(ctx context.Context, host string) (_ context.Context, close func()) {
+	hold := c.taken.Open(host)
+	return budget.With(ctx, hold), hold.Close
 }
 
 // run runs one network operation within the bounds of concurrency and time, and counts it.
@@ -140,9 +153,15 @@ func (o *operation) run(ctx context.Context, do func(ctx context.Context) error)
 	}
 	defer slot.release()
 	began := c.options.Clock.Now()
-	// The clock is not that of the options: this one has to expire in real time.
-	timed, cancel := context.WithTimeout(ctx, t.timeout)
-	defer cancel()
+	timed, limit := within(ctx, t.timeout)
+	defer limit.stop()
+	timed = budget.WithWaiting(timed, func() (ended func()) {
+		goOn, back := limit.wait(), slot.yield(timed)
+		return func() {
+			back()
+			goOn()
+		}
+	})
 	var answered atomic.Bool
 	watch := access.NewWatch(t.host, func(bytes int) {
 		answered.Store(true)

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// Stats counts since the start, except for the last six, which tell of now.
+// Stats counts since the start, except for the last seven, which tell of now.
 type Stats struct {
 	// Fetches of content, and Questions about references, indexes and tags, that went to a
 	// source; failed ones count.
@@ -20,13 +20,16 @@ type Stats struct {
 	// Kinds are the same by the kind of the source: GitRepository, HelmRegistry, OCIRegistry.
 	Kinds map[string]KindStats
 	// Running operations on the network, of which MaxConcurrent are allowed; not those that
-	// wait for an answer and have received next to nothing.
+	// wait for something to come.
 	Running int
 	// Waiting callers.
 	Waiting int
 	// Artifacts held in the cache, and their Bytes, of which CacheBytes are allowed.
 	Artifacts int
 	Bytes     int64
+	// TakingBytes are held of what is being taken in, of which CacheBytes are allowed, and one
+	// artifact or index beyond them.
+	TakingBytes int64
 	// AnswerBytes are held to answer questions from memory.
 	AnswerBytes int64
 }
@@ -92,6 +95,7 @@ func (c *Coordinator) Stats() Stats {
 	s.Waiting = c.asks.waiting() + c.fetches.waiting()
 	s.Artifacts, s.Bytes = c.store.Usage()
 	s.Evicted = c.store.Evicted()
+	s.TakingBytes = c.taken.Used()
 	s.AnswerBytes = c.answers.bytes()
 	return s
 }

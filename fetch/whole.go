@@ -56,23 +56,64 @@ type part struct {
 	target     *target
 	repository *git.Backend
 	base       *tree.Tree
-	plan       *git.Plan
+	plan       *git.Plan // nil when the base is all
 	depth      int
+	submodules []submodule
 }
 
+// submodule is a part, or why there is none.
+type submodule struct {
+	git.Submodule
+	part
+	err error
+}
+
+// assemble puts a part together. It gathers first what other flights bring: who waits for these
+// must hold nothing of the budget.
 func (a *assembly) assemble(ctx context.Context, ops *operation, p part) (*tree.Tree, error) {
-	fillings := a.objects(ctx, ops, p)
-	if p.plan.Submodules {
-		for _, s := range p.repository.Submodules(p.base) {
-			if s.Unwanted {
-				continue
-			}
-			content, err := a.submodule(ctx, p.target, s, p.depth+1)
-			if ctx.Err() != nil {
-				break
-			}
-			fillings[s.Path] = tree.Filling{Tree: content, Err: err, Name: nameOf(s)}
+	if err := a.gather(ctx, &p); err != nil {
+		return nil, err
+	}
+	return a.fill(ctx, ops, p)
+}
+
+// gather brings the submodules of a part, and theirs, without what is at other servers yet. The
+// error is that of ctx.
+func (a *assembly) gather(ctx context.Context, p *part) error {
+	if p.plan == nil || !p.plan.Submodules {
+		return nil
+	}
+	for _, s := range p.repository.Submodules(p.base) {
+		if s.Unwanted {
+			continue
 		}
+		within, err := a.submodule(ctx, p.target, s, p.depth+1)
+		if err == nil {
+			err = a.gather(ctx, &within)
+		}
+		if ctx.Err() != nil {
+			return fault.FromRequest(ctx.Err(), nil)
+		}
+		p.submodules = append(p.submodules, submodule{s, within, err})
+	}
+	return nil
+}
+
+// fill puts a part together whose submodules are gathered.
+func (a *assembly) fill(ctx context.Context, ops *operation, p part) (*tree.Tree, error) {
+	if p.plan == nil {
+		return p.base, nil
+	}
+	fillings := a.objects(ctx, ops, p)
+	for _, s := range p.submodules {
+		content, err := (*tree.Tree)(nil), s.err
+		if err == nil {
+			content, err = a.fill(ctx, a.coordinator.operation(s.target, a.demand), s.part)
+		}
+		if err != nil {
+			err = fault.Rewrite(err, nameOf(s.Submodule)+": "+err.Error())
+		}
+		fillings[s.Path] = tree.Filling{Tree: content, Err: err, Name: nameOf(s.Submodule)}
 	}
 	if ctx.Err() != nil {
 		return nil, fault.FromRequest(ctx.Err(), nil)
@@ -88,37 +129,28 @@ func nameOf(s git.Submodule) string {
 	return name
 }
 
-// submodule returns the content of a submodule, with its own parts.
-func (a *assembly) submodule(ctx context.Context, within *target, s git.Submodule, depth int) (*tree.Tree, error) {
-	named := func(err error) error { return fault.Rewrite(err, nameOf(s)+": "+err.Error()) }
+// submodule brings a submodule, without its own ones.
+func (a *assembly) submodule(ctx context.Context, within *target, s git.Submodule, depth int) (part, error) {
 	if s.Err != nil {
-		return nil, named(s.Err)
+		return part{}, s.Err
 	}
 	if a.submodules++; a.submodules > maxSubmodules {
-		return nil, named(fault.New(ErrLimit, "the content has more than %d submodules", maxSubmodules))
+		return part{}, fault.New(ErrLimit, "the content has more than %d submodules", maxSubmodules)
 	}
 	if depth > maxNesting {
-		return nil, named(fault.New(ErrLimit, "submodules lie in one another more than %d deep", maxNesting))
+		return part{}, fault.New(ErrLimit, "submodules lie in one another more than %d deep", maxNesting)
 	}
 	c := a.coordinator
 	t := &target{kind: "GitRepository", counts: within.counts, name: s.Path, url: s.URL, timeout: within.timeout, path: ".", access: s.Access, backend: s.Backend, host: s.Backend.HostKey()}
 	if err := t.identify(s.Backend.Identity()...); err != nil {
-		return nil, err
+		return part{}, err
 	}
 	revision := "sha1:" + s.Commit
 	base, err := c.content(ctx, t, t.identity+"/"+revision, a.demand, c.bring(t, revision))
 	if err != nil {
-		return nil, named(err)
+		return part{}, err
 	}
-	plan := s.Backend.Plan(base, ".")
-	if plan == nil {
-		return base, nil
-	}
-	content, err := a.assemble(ctx, c.operation(t, a.demand), part{target: t, repository: s.Backend, base: base, plan: plan, depth: depth})
-	if err != nil {
-		return nil, named(err)
-	}
-	return content, nil
+	return part{target: t, repository: s.Backend, base: base, plan: s.Backend.Plan(base, "."), depth: depth}, nil
 }
 
 // objects returns the contents that pointers of a repository stand for.

@@ -13,6 +13,8 @@ import (
 // engines pass over what they cannot read, or make an error of the content of it, and neither
 // is what the content gives.
 type content struct {
+	// root is the content, FS the same for as long as a context lasts.
+	root fs.FS
 	fs.FS
 
 	mu     sync.Mutex
@@ -25,6 +27,20 @@ var (
 	_ fs.ReadDirFS  = (*content)(nil)
 	_ fs.ReadFileFS = (*content)(nil)
 )
+
+// within has reading end with ctx from now on, if the content can take long to be read. Nobody
+// reads meanwhile.
+func (c *content) within(ctx context.Context) { c.FS = within(ctx, c.root) }
+
+// within gives content whose reading ends with ctx, if it can.
+func within(ctx context.Context, root fs.FS) fs.FS {
+	if slow, ok := root.(interface {
+		WithContext(ctx context.Context) fs.FS
+	}); ok {
+		return slow.WithContext(ctx)
+	}
+	return root
+}
 
 // passes tells the errors of files that may be gone another time.
 func passes(err error) bool {

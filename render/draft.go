@@ -14,6 +14,7 @@ import (
 
 	"kumodo.io/convoy/render/internal/engine"
 	"kumodo.io/convoy/render/internal/isolated"
+	"kumodo.io/convoy/render/internal/limit"
 	"kumodo.io/convoy/render/internal/lookup"
 	"kumodo.io/convoy/render/internal/manifest"
 	"kumodo.io/convoy/render/internal/scrub"
@@ -151,8 +152,12 @@ func (p *plan) job(limits Limits) engine.Job {
 }
 
 func (p *plan) run(ctx context.Context, j engine.Job, run runner, reads *lookup.Recorder) (*engine.Output, error) {
+	p.content.within(ctx)
 	output, err := run(ctx, j)
 	if failed := p.content.failure(); failed != nil {
+		if ended := limit.Ended(ctx); ended != nil && !errors.Is(ended, context.Canceled) {
+			failed = engineError(fmt.Errorf("reading the content: %w", ended), nil)
+		}
 		return nil, &unreadError{of: p, err: failed}
 	}
 	if err != nil {

@@ -35,7 +35,9 @@ type Input struct {
 type Artifact struct {
 	// Root is the whole content, which never changes. An error of it that has a method
 	// Temporary() bool and says true, as those of package syscall do, is the error of a render
-	// that met it, and not remembered.
+	// that met it, and not remembered. If it has a method WithContext(context.Context) fs.FS,
+	// what that gives is read, whose reading is to end with the context: when the time of the
+	// render is over, or nobody waits for it any more.
 	Root fs.FS
 	// Path of the Release's content in Root, cleaned; "." is the root.
 	Path string

@@ -86,7 +86,8 @@ const inputsSchema = "render/1"
 
 // prepare makes a plan of an input. It parses nothing.
 func prepare(ctx context.Context, in Input) (*plan, error) {
-	read := &content{FS: in.Artifact.Root}
+	read := &content{root: in.Artifact.Root}
+	read.within(ctx)
 	in.Artifact.Root = read
 	p, err := plans(ctx, in)
 	if failed := read.failure(); failed != nil {

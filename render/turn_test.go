@@ -35,7 +35,7 @@ func asks(t *testing.T, ctx context.Context, r *render.Renderer, in render.Input
 		result, err := r.Render(ctx, in)
 		done <- outcome{result, err}
 	}()
-	NewWithT(t).Eventually(func() bool { return r.Waiting() > waiting || r.Stats().Renders > renders }).Should(BeTrue())
+	NewWithT(t).Eventually(func() bool { return r.Waiting() > waiting || r.Stats().Renders > renders }).WithTimeout(time.Minute).Should(BeTrue())
 	return done
 }
 

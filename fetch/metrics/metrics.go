@@ -75,6 +75,7 @@ func NewCollector(source Source) prometheus.Collector {
 		gauge("waiting", "Callers that wait.", func(s fetch.Stats) int64 { return int64(s.Waiting) }),
 		gauge("held_artifacts", "Artifacts in the cache.", func(s fetch.Stats) int64 { return int64(s.Artifacts) }),
 		gauge("held_bytes", "Bytes of the artifacts in the cache.", func(s fetch.Stats) int64 { return s.Bytes }),
+		gauge("taking_bytes", "Bytes that are held of what is being taken in.", func(s fetch.Stats) int64 { return s.TakingBytes }),
 		gauge("answer_bytes", "Bytes that are held to answer questions from memory.", func(s fetch.Stats) int64 { return s.AnswerBytes }),
 	}}
 }

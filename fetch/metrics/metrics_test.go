@@ -64,7 +64,7 @@ convoy_fetch_running 0
 
 	families, err := registry.Gather()
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(families).To(HaveLen(12))
+	g.Expect(families).To(HaveLen(13))
 	series := 0
 	for _, family := range families {
 		series += len(family.GetMetric())
@@ -82,5 +82,5 @@ convoy_fetch_running 0
 			}
 		}
 	}
-	g.Expect(series).To(Equal(3*3+3*10+8), "series do not grow with sources")
+	g.Expect(series).To(Equal(3*3+3*10+9), "series do not grow with sources")
 }

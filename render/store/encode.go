@@ -99,13 +99,18 @@ func decode(content []byte, identities []age.Identity, largest int64) (Record, e
 // withChecksum adds to a JSON object, as its last field, the checksum of the object's text: of
 // bytes rather than of values, which another version may write in another way.
 func withChecksum(text []byte) []byte {
-	sum := sha256.Sum256(text)
-	return append(bytes.TrimSuffix(text, []byte("}")), checksumField("sha256:"+hex.EncodeToString(sum[:]))...)
+	return append(bytes.TrimSuffix(text, []byte("}")), checksumField(sumOf(text))...)
 }
 
 // withoutChecksum takes off what withChecksum added.
 func withoutChecksum(text []byte, checksum string) []byte {
 	return append(bytes.Clone(bytes.TrimSuffix(text, []byte(checksumField(checksum)))), '}')
+}
+
+// sumOf is the digest of what is stored.
+func sumOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 func checksumField(checksum string) string { return `,"checksum":"` + checksum + `"}` }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -27,38 +28,66 @@ func TestPutHealsWhatIsDamaged(t *testing.T) {
 		"doubled":  func(content []byte) []byte { return append(content, content...) },
 		"nonsense": func([]byte) []byte { return []byte("hello") },
 	}
+	reader := store.Options{Identities: []age.Identity{identity}}
 	for name, o := range map[string]store.Options{
-		"in clear":  {},
-		"encrypted": {Recipients: []age.Recipient{identity.Recipient()}, Identities: []age.Identity{identity}},
+		"in clear":             {},
+		"encrypted":            {Recipients: []age.Recipient{identity.Recipient()}, Identities: []age.Identity{identity}},
+		"encrypted for others": {Recipients: []age.Recipient{identity.Recipient()}},
 	} {
 		for damage, change := range damages {
-			t.Run(name+"/"+damage, func(t *testing.T) {
-				g := NewWithT(t)
-				dir := t.TempDir()
-				put := record(t, object("ConfigMap", "a", nil))
-				g.Expect(open(t, dir, o).Put(t.Context(), put)).To(Succeed())
-				for _, suffix := range []string{".json.zst", ".index.json"} {
-					file := filepath.Join(dir, "team", "web", strings.TrimPrefix(put.Result.Digest, "sha256:")+suffix)
-					content, err := os.ReadFile(file)
+			for what, suffixes := range map[string][]string{"render": {".json.zst"}, "entry": {".index.json"}, "both": {".json.zst", ".index.json"}} {
+				t.Run(name+"/"+damage+"/"+what, func(t *testing.T) {
+					g := NewWithT(t)
+					dir := t.TempDir()
+					put := record(t, object("ConfigMap", "a", nil))
+					g.Expect(open(t, dir, o).Put(t.Context(), put)).To(Succeed())
+					for _, suffix := range suffixes {
+						file := filepath.Join(dir, "team", "web", strings.TrimPrefix(put.Result.Digest, "sha256:")+suffix)
+						content, err := os.ReadFile(file)
+						g.Expect(err).NotTo(HaveOccurred())
+						g.Expect(os.WriteFile(file, change(content), 0o600)).To(Succeed())
+					}
+					errs := make([]error, 4)
+					var wait sync.WaitGroup
+					for i := range errs {
+						s := open(t, dir, o)
+						wait.Go(func() { errs[i] = s.Put(t.Context(), put) })
+					}
+					wait.Wait()
+					g.Expect(errs).To(HaveEach(BeNil()))
+					_, err := open(t, dir, reader).Get(t.Context(), "team", "web", put.Result.Digest)
 					g.Expect(err).NotTo(HaveOccurred())
-					g.Expect(os.WriteFile(file, change(content), 0o600)).To(Succeed())
-				}
-				errs := make([]error, 4)
-				var wait sync.WaitGroup
-				for i := range errs {
-					s := open(t, dir, o)
-					wait.Go(func() { errs[i] = s.Put(t.Context(), put) })
-				}
-				wait.Wait()
-				g.Expect(errs).To(HaveEach(BeNil()))
-				_, err := open(t, dir, o).Get(t.Context(), "team", "web", put.Result.Digest)
-				g.Expect(err).NotTo(HaveOccurred())
-				entries, err := open(t, dir, o).Index(t.Context(), "team", "web")
-				g.Expect(err).NotTo(HaveOccurred())
-				g.Expect(entries).To(ConsistOf(HaveField("Revision", put.Revision)))
-			})
+					entries, err := open(t, dir, reader).Index(t.Context(), "team", "web")
+					g.Expect(err).NotTo(HaveOccurred())
+					g.Expect(entries).To(ConsistOf(HaveField("Revision", put.Revision)))
+
+					g.Expect(open(t, dir, o).Put(t.Context(), put)).To(Succeed())
+					before := files(t, dir)
+					g.Expect(open(t, dir, o).Put(t.Context(), put)).To(Succeed())
+					g.Expect(files(t, dir)).To(Equal(before), "what is whole stays as it is")
+				})
+			}
 		}
 	}
+	t.Run("an older entry of the index", func(t *testing.T) {
+		g := NewWithT(t)
+		dir := t.TempDir()
+		put := record(t, object("ConfigMap", "a", nil))
+		sealing := store.Options{Recipients: []age.Recipient{identity.Recipient()}}
+		g.Expect(open(t, dir, sealing).Put(t.Context(), put)).To(Succeed())
+		file := filepath.Join(dir, "team", "web", strings.TrimPrefix(put.Result.Digest, "sha256:")+".index.json")
+		entry, err := os.ReadFile(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		older := regexp.MustCompile(`,"stored":"[^"]*"`).ReplaceAll(entry, nil)
+		g.Expect(older).NotTo(Equal(entry))
+		g.Expect(os.WriteFile(file, older, 0o600)).To(Succeed())
+		before := files(t, dir)
+		g.Expect(open(t, dir, sealing).Put(t.Context(), put)).To(Succeed())
+		g.Expect(files(t, dir)).To(Equal(before), "nobody here can tell whether it is whole")
+		sealing.Identities = []age.Identity{identity}
+		g.Expect(open(t, dir, sealing).Put(t.Context(), put)).To(Succeed())
+		g.Expect(os.ReadFile(file)).To(Equal(entry), "who can tell says so")
+	})
 	t.Run("for another identity", func(t *testing.T) {
 		g := NewWithT(t)
 		dir := t.TempDir()

@@ -26,12 +26,15 @@ type entry struct {
 	Digest    string    `json:"digest"`
 	Revision  string    `json:"revision,omitempty"`
 	Objects   int       `json:"objects"`
+	// Stored is the digest of the render as it is stored, encrypted or not. Older entries have
+	// none.
+	Stored string `json:"stored,omitempty"`
 }
 
-func encodeEntry(r Record) ([]byte, error) {
+func encodeEntry(r held) ([]byte, error) {
 	return json.Marshal(entry{
 		Schema: entrySchema, Namespace: r.Namespace, Name: r.Name, UID: r.UID,
-		Digest: r.Result.Digest, Revision: r.Revision, Objects: len(r.Result.Objects),
+		Digest: r.Result.Digest, Revision: r.Revision, Objects: len(r.Result.Objects), Stored: r.sum,
 	})
 }
 

@@ -5,7 +5,7 @@ package store
 import (
 	"context"
 	"errors"
-	"io"
+	"io/fs"
 	"iter"
 	"slices"
 	"time"
@@ -68,23 +68,47 @@ func (s *Store) walk(ctx context.Context, prefix string) iter.Seq2[Kept, error] 
 	}
 }
 
+// mostLists is how often one page is asked for, when others take away meanwhile what is on it:
+// directories are listed first, and then looked at file by file.
+const mostLists = 100
+
 // list gives what is under a prefix.
 func (s *Store) list(ctx context.Context, prefix string) iter.Seq2[*blob.ListObject, error] {
 	return func(yield func(*blob.ListObject, error) bool) {
-		all := s.bucket.List(&blob.ListOptions{Prefix: prefix})
-		for {
-			bounded, limit := s.bounded(ctx, 0)
-			listed, err := all.Next(bounded)
-			if err != nil && !errors.Is(err, io.EOF) {
-				err = s.failure(bounded, "listing "+prefix, err)
-			}
-			limit.end()
-			if errors.Is(err, io.EOF) || !yield(listed, err) || err != nil {
+		for token := blob.FirstPageToken; len(token) > 0; {
+			page, next, err := s.page(ctx, prefix, token)
+			if err != nil {
+				yield(nil, err)
 				return
 			}
+			for _, listed := range page {
+				if !yield(listed, nil) {
+					return
+				}
+			}
+			token = next
 		}
 	}
 }
+
+// page gives one page of a list, and the token of the next one, none for the last.
+func (s *Store) page(ctx context.Context, prefix string, token []byte) (listed []*blob.ListObject, next []byte, err error) {
+	for n := 1; ; n++ {
+		bounded, limit := s.bounded(ctx, 0)
+		listed, next, err = s.bucket.ListPage(bounded, token, pageSize, &blob.ListOptions{Prefix: prefix})
+		again := n < mostLists && errors.Is(err, fs.ErrNotExist) && s.missing(err)
+		if err != nil {
+			err = s.failure(bounded, "listing "+prefix, err)
+		}
+		limit.end()
+		if !again {
+			return listed, next, err
+		}
+	}
+}
+
+// pageSize is how many keys are listed at once, as many as object stores give.
+const pageSize = 1000
 
 func (k *Kept) add(key parsedKey, listed *blob.ListObject) {
 	i := slices.IndexFunc(k.Renders, func(stored Stored) bool { return stored.Digest == key.digest })

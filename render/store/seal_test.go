@@ -39,6 +39,9 @@ func TestClearBecomesEncrypted(t *testing.T) {
 	wait.Wait()
 	g.Expect(errs).To(HaveEach(BeNil()))
 
+	// Of two that write at once, the index may have one and the store the other.
+	g.Expect(open(t, dir, sealing).Put(t.Context(), later)).To(Succeed())
+
 	key := "team/web/" + strings.TrimPrefix(first.Result.Digest, "sha256:")
 	stored := files(t, dir)
 	g.Expect(stored).To(HaveLen(2))
@@ -51,6 +54,11 @@ func TestClearBecomesEncrypted(t *testing.T) {
 	g.Expect(open(t, dir, sealing).Put(t.Context(), later)).To(Succeed())
 	g.Expect(clear.Put(t.Context(), later)).To(Succeed())
 	g.Expect(files(t, dir)[key+".json.zst"]).To(Equal(sealed), "what is encrypted stays as it is")
+
+	damaged := append(bytes.Clone(sealed), 'x')
+	g.Expect(os.WriteFile(filepath.Join(dir, filepath.FromSlash(key)+".json.zst"), damaged, 0o600)).To(Succeed())
+	g.Expect(clear.Put(t.Context(), later)).To(Succeed())
+	g.Expect(files(t, dir)[key+".json.zst"]).To(Equal(damaged), "and is not written in clear, damaged or not")
 }
 
 // What is in clear and cannot be read is written as it should be.

@@ -44,9 +44,10 @@ type Record struct {
 }
 
 // Put stores a render. When it is stored already, it stays as it is, and counts as needed
-// from now on; but what does not read whole is written anew, and what is in clear although
-// there are recipients is encrypted. Errors: ErrPlaintextSecrets, ErrReadOnly, ErrTooLarge,
-// ErrUnavailable. After any of them the render may be stored or not, and Put may be repeated.
+// from now on; but what does not read whole, or is not what the index says that was stored, for
+// who cannot decrypt it, is written anew, and what is in clear although there are recipients is
+// encrypted. Errors: ErrPlaintextSecrets, ErrReadOnly, ErrTooLarge, ErrUnavailable. After any of
+// them the render may be stored or not, and Put may be repeated.
 func (s *Store) Put(ctx context.Context, record Record) error {
 	if s.options.ReadOnly {
 		return ErrReadOnly
@@ -61,65 +62,108 @@ func (s *Store) Put(ctx context.Context, record Record) error {
 	if err := s.claim(ctx, key); err != nil {
 		return err
 	}
-	held, added, err := s.hold(ctx, key, record)
+	there, err := s.hold(ctx, key, record)
 	if err != nil {
 		return err
 	}
-	return s.note(ctx, key, held, added)
+	return s.note(ctx, key, there)
 }
 
-// hold sees to it that a render is there, whole, and encrypted if there are recipients. It
-// gives the record that is there then, whose revision and UID are those of who came first, and
-// whether it was added. Writers that do this at once write the same, each as it should be:
-// whichever is last.
-func (s *Store) hold(ctx context.Context, key string, record Record) (held Record, added bool, err error) {
+// held is a render that is there, whole.
+type held struct {
+	// Record has the revision and the UID of who came first.
+	Record
+	// sum is that of what is stored, "" when nobody knows whether that is whole.
+	sum string
+	// added is true when nothing was there before.
+	added bool
+}
+
+// hold sees to it that a render is there, whole, and encrypted if there are recipients. Writers
+// that do this at once write the same, each as it should be: whichever is last.
+func (s *Store) hold(ctx context.Context, key string, record Record) (held, error) {
 	content, err := s.look(ctx, key+suffixRender)
 	if errors.Is(err, errMissing) {
-		return record, true, s.keep(ctx, key, record, s.create)
+		return s.keep(ctx, key, held{Record: record, added: true})
 	}
-	there := Record{}
+	there := held{Record: record, sum: sumOf(content)}
+	var decoded Record
 	if err == nil {
-		there, err = s.decode(content, record.Namespace, record.Name, record.Result.Digest)
+		decoded, err = s.decode(content, record.Namespace, record.Name, record.Result.Digest)
+	}
+	if errors.Is(err, ErrNoIdentity) {
+		there, err = s.vouched(ctx, key, there)
+		decoded = there.Record
 	}
 	switch {
-	case errors.Is(err, ErrNoIdentity):
-		// It is encrypted. Whether it is whole is for those to find out who can read it.
-		return record, false, nil
 	case errors.Is(err, ErrCorrupt), errors.Is(err, ErrTooLarge):
 		klog.FromContext(ctx).Info("A stored render cannot be read, and is written anew", "key", key+suffixRender, "store", s.place.Name, "err", err)
+		return s.keep(ctx, key, there)
 	case err != nil:
-		return Record{}, false, err
-	case len(s.options.Recipients) == 0 || bytes.HasPrefix(content, encrypted):
-		return there, false, nil
-	default:
-		record = there
+		return held{}, err
 	}
-	return record, false, s.keep(ctx, key, record, s.replace)
+	there.Record = decoded
+	if len(s.options.Recipients) == 0 || bytes.HasPrefix(content, encrypted) {
+		return there, nil
+	}
+	return s.keep(ctx, key, there)
 }
 
-// keep writes a render.
-func (s *Store) keep(ctx context.Context, key string, record Record, write func(ctx context.Context, key string, content []byte) error) error {
-	content, err := encode(record, s.options.Recipients, s.largest)
-	if err != nil {
-		return fmt.Errorf("encoding render %s: %w", key, err)
+// vouched holds what cannot be decrypted to what the index says that was stored. ErrCorrupt is
+// among the errors when that is something else, or nothing that can be read. An older entry does not
+// say: whether it is whole is for those to find out then who can read it.
+func (s *Store) vouched(ctx context.Context, key string, there held) (held, error) {
+	if len(s.options.Recipients) == 0 { // what is encrypted is not written in clear
+		there.sum = ""
+		return there, nil
 	}
-	return write(ctx, key+suffixRender, content)
+	found, err := s.entry(ctx, key+suffixEntry)
+	switch {
+	case errors.Is(err, errMissing):
+		return there, fmt.Errorf("the index does not say what was stored: %w", ErrCorrupt)
+	case err != nil:
+		return there, err
+	}
+	there.UID, there.Revision = found.UID, found.Revision
+	switch found.Stored {
+	case there.sum:
+		return there, nil
+	case "":
+		there.sum = ""
+		return there, nil
+	}
+	return there, fmt.Errorf("it is not what was stored: %w", ErrCorrupt)
+}
+
+// keep writes a render, over what is there.
+func (s *Store) keep(ctx context.Context, key string, render held) (held, error) {
+	content, err := encode(render.Record, s.options.Recipients, s.largest)
+	if err != nil {
+		return held{}, fmt.Errorf("encoding render %s: %w", key, err)
+	}
+	write := s.replace
+	if render.added {
+		write = s.create
+	}
+	render.sum = sumOf(content)
+	return render, write(ctx, key+suffixRender, content)
 }
 
 // note sees to it that the index has a render. What was added is not looked for first.
-func (s *Store) note(ctx context.Context, key string, record Record, added bool) error {
+func (s *Store) note(ctx context.Context, key string, there held) error {
 	write := s.create
-	if !added {
-		switch _, err := s.entry(ctx, key+suffixEntry); {
-		case err == nil:
+	if !there.added {
+		found, err := s.entry(ctx, key+suffixEntry)
+		switch {
+		case err == nil && (found.Stored == there.sum || there.sum == ""):
 			return nil
-		case errors.Is(err, ErrCorrupt), errors.Is(err, ErrTooLarge):
+		case err == nil, errors.Is(err, ErrCorrupt), errors.Is(err, ErrTooLarge):
 			write = s.replace
 		case !errors.Is(err, errMissing):
 			return err
 		}
 	}
-	entry, err := encodeEntry(record)
+	entry, err := encodeEntry(there)
 	if err != nil {
 		return fmt.Errorf("encoding the index entry of render %s: %w", key, err)
 	}

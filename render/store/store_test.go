@@ -5,6 +5,8 @@ package store_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -121,7 +123,7 @@ func TestKeys(t *testing.T) {
 			g.Expect(stored).To(HaveKey(key + ".json.zst"))
 			g.Expect(stored).To(HaveKey(key + ".unneeded"))
 			g.Expect(string(stored[key+".index.json"])).To(Equal(`{"schema":"convoy.kumodo.io/render-index/1","namespace":"team","name":"web","uid":"u",` +
-				`"digest":"` + put.Result.Digest + `","revision":"main@sha1:0","objects":1}`))
+				`"digest":"` + put.Result.Digest + `","revision":"main@sha1:0","objects":1,"stored":"` + digestOf(stored[key+".json.zst"]) + `"}`))
 			g.Expect(bytes.HasPrefix(stored[key+".json.zst"], []byte("age-encryption.org/"))).To(Equal(len(test.options.Recipients) > 0))
 			info, err := os.Stat(dir)
 			g.Expect(err).NotTo(HaveOccurred())
@@ -283,4 +285,9 @@ func TestParseRecipients(t *testing.T) {
 			g.Expect(err.Error()).NotTo(ContainSubstring("SECRET-KEY"))
 		})
 	}
+}
+
+func digestOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return "sha256:" + hex.EncodeToString(sum[:])
 }

@@ -6,7 +6,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"sync"
 	"time"
@@ -44,7 +46,7 @@ func (m *memory) age(key string, by time.Duration) {
 }
 
 var (
-	errAbsent = errors.New("absent")
+	errAbsent = fmt.Errorf("absent: %w", fs.ErrNotExist)
 	errThere  = errors.New("there")
 )
 
@@ -95,6 +97,9 @@ func (r *requests) NewTypedWriter(_ context.Context, key, _ string, o *driver.Wr
 }
 
 func (r *requests) ListPaged(_ context.Context, o *driver.ListOptions) (*driver.ListPage, error) {
+	if err := r.before(); err != nil {
+		return nil, err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	page := &driver.ListPage{}

@@ -77,13 +77,21 @@ func (w *Watch) waits() (ended func()) {
 	return w.await()
 }
 
-// read counts what is read, and sees how long that takes.
-func (w *Watch) read(from io.Reader, p []byte) (int, error) {
-	ended := w.waits()
-	n, err := from.Read(p)
-	ended()
-	w.received(n)
-	return n, err
+// Waits is called before the operation of the context waits for what may not come in another way
+// than by this package, and what it returns after it.
+func Waits(ctx context.Context) (ended func()) { return watchOf(ctx).waits() }
+
+// Awaited reads what the operation of the context waits for.
+func Awaited(ctx context.Context, r io.Reader) io.Reader { return &awaited{r, watchOf(ctx)} }
+
+type awaited struct {
+	io.Reader
+	watch *Watch
+}
+
+func (a *awaited) Read(p []byte) (int, error) {
+	defer a.watch.waits()()
+	return a.Reader.Read(p)
 }
 
 // dialled sees how connecting to the host itself went.
@@ -153,12 +161,22 @@ type counted struct {
 	watch *Watch
 }
 
-func (c *counted) Read(p []byte) (int, error) { return c.watch.read(c.ReadCloser, p) }
+func (c *counted) Read(p []byte) (int, error) {
+	ended := c.watch.waits()
+	n, err := c.ReadCloser.Read(p)
+	ended()
+	c.watch.received(n)
+	return n, err
+}
 
-// countedConn is the same for a connection.
+// countedConn is the same for a connection, which may be read from before anybody waits for that.
 type countedConn struct {
 	net.Conn
 	watch *Watch
 }
 
-func (c *countedConn) Read(p []byte) (int, error) { return c.watch.read(c.Conn, p) }
+func (c *countedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.watch.received(n)
+	return n, err
+}

@@ -10,12 +10,15 @@ package archive
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"errors"
 	"io"
+	"math"
 	"path"
 	"strings"
 
 	"kumodo.io/convoy/fetch/internal/backend"
+	"kumodo.io/convoy/fetch/internal/budget"
 	"kumodo.io/convoy/fetch/internal/fault"
 	"kumodo.io/convoy/fetch/internal/tree"
 )
@@ -28,18 +31,23 @@ type Options struct {
 	Limits   backend.Limits
 }
 
-// Unpack reads an archive. The errors are fault.ErrContent and fault.ErrLimit.
-func Unpack(data []byte, o Options) (*tree.Tree, error) {
+// Unpack reads an archive, until ctx ends. What it holds is taken from the budget of ctx. The
+// errors are fault.ErrContent, fault.ErrLimit and that of ctx.
+func Unpack(ctx context.Context, data []byte, o Options) (*tree.Tree, error) {
 	r, err := decompress(data, o)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
 	u := unpacker{options: o, builder: tree.NewBuilder(o.Limits), tar: tar.NewReader(r)}
+	u.content = budget.Reader(ctx, u.tar, math.MaxInt64)
 	for {
 		header, err := u.tar.Next()
 		if errors.Is(err, io.EOF) {
 			return u.builder.Build(), nil
+		}
+		if err == nil {
+			err = budget.Take(ctx, perEntry)
 		}
 		if err != nil {
 			return nil, damaged(err)
@@ -49,6 +57,9 @@ func Unpack(data []byte, o Options) (*tree.Tree, error) {
 		}
 	}
 }
+
+// perEntry is about what an entry takes besides its content.
+const perEntry = 200
 
 func damaged(err error) error {
 	if kind := fault.Kind(err); kind != nil {
@@ -61,6 +72,7 @@ type unpacker struct {
 	options Options
 	builder *tree.Builder
 	tar     *tar.Reader
+	content io.Reader // of the entry
 	top     string
 	entries int
 }
@@ -147,7 +159,7 @@ func (u *unpacker) file(name string, header *tar.Header) error {
 	var content bytes.Buffer
 	// The header's size is a claim: memory follows what really comes.
 	content.Grow(int(min(header.Size, 1<<20)) + bytes.MinRead)
-	n, err := content.ReadFrom(io.LimitReader(u.tar, room+1))
+	n, err := content.ReadFrom(io.LimitReader(u.content, room+1))
 	if err != nil {
 		return damaged(err)
 	}

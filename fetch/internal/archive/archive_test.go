@@ -77,7 +77,7 @@ func TestUnpackRefuses(t *testing.T) {
 		for compression, compress := range compressions {
 			t.Run(tc.name+"/"+compression.String(), func(t *testing.T) {
 				g := NewWithT(t)
-				_, err := Unpack(compress(t, testsource.TarOf(t, tc.given, nil)), Options{Compression: compression, Limits: limits()})
+				_, err := Unpack(t.Context(), compress(t, testsource.TarOf(t, tc.given, nil)), Options{Compression: compression, Limits: limits()})
 				g.Expect(errors.Is(err, tc.want)).To(BeTrue(), "%v", err)
 				g.Expect(err.Error()).To(ContainSubstring(tc.names))
 			})
@@ -93,7 +93,7 @@ func withNUL(t testing.TB) []byte {
 }
 
 func TestUnpackRefusesNUL(t *testing.T) {
-	_, err := Unpack(withNUL(t), Options{Compression: None, Limits: limits()})
+	_, err := Unpack(t.Context(), withNUL(t), Options{Compression: None, Limits: limits()})
 	NewWithT(t).Expect(errors.Is(err, fault.ErrContent)).To(BeTrue(), "%v", err)
 }
 
@@ -125,7 +125,7 @@ func TestUnpackRefusesHoles(t *testing.T) {
 	for name, extended := range map[string]bool{"older": false, "extended records": true} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			_, err := Unpack(sparseFile(t, extended), Options{Compression: None, Limits: limits()})
+			_, err := Unpack(t.Context(), sparseFile(t, extended), Options{Compression: None, Limits: limits()})
 			g.Expect(errors.Is(err, fault.ErrContent)).To(BeTrue(), "%v", err)
 			g.Expect(err).To(MatchError(ContainSubstring(`"c/hole" is a sparse file, which is refused`)))
 		})
@@ -144,9 +144,9 @@ func TestUnpack(t *testing.T) {
 		{Name: "top/empty/", Typeflag: tar.TypeDir},
 	}
 	data := testsource.TarGzOf(t, headers, map[string]string{"top/run.sh": "hi", "top/d/a.yaml": "abc"})
-	whole, err := Unpack(data, Options{Limits: limits()})
+	whole, err := Unpack(t.Context(), data, Options{Limits: limits()})
 	g.Expect(err).NotTo(HaveOccurred())
-	stripped, err := Unpack(data, Options{StripTop: true, Limits: limits()})
+	stripped, err := Unpack(t.Context(), data, Options{StripTop: true, Limits: limits()})
 	g.Expect(err).NotTo(HaveOccurred())
 	at, err := whole.DigestAt("top")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -167,7 +167,7 @@ func TestStripTopNeedsOneFolder(t *testing.T) {
 		"two folders":  {"one/a": "1", "two/b": "2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Unpack(testsource.TarGz(t, files), Options{StripTop: true, Limits: limits()})
+			_, err := Unpack(t.Context(), testsource.TarGz(t, files), Options{StripTop: true, Limits: limits()})
 			NewWithT(t).Expect(errors.Is(err, fault.ErrContent)).To(BeTrue(), "%v", err)
 		})
 	}
@@ -201,7 +201,7 @@ func TestBombs(t *testing.T) {
 	} {
 		for compression, compress := range compressions {
 			t.Run(tc.name+"/"+compression.String(), func(t *testing.T) {
-				_, err := Unpack(compress(t, tc.given), Options{Compression: compression, Limits: limits()})
+				_, err := Unpack(t.Context(), compress(t, tc.given), Options{Compression: compression, Limits: limits()})
 				NewWithT(t).Expect(errors.Is(err, tc.want)).To(BeTrue(), "%v", err)
 			})
 		}
@@ -239,7 +239,7 @@ func TestRatio(t *testing.T) {
 				limits := roomy
 				limits.Ratio = tc.ratio
 				packed := compressions[compression](t, tc.given)
-				_, err := Unpack(packed, Options{Compression: compression, Limits: limits})
+				_, err := Unpack(t.Context(), packed, Options{Compression: compression, Limits: limits})
 				if tc.want == "" {
 					g.Expect(err).NotTo(HaveOccurred())
 					return
@@ -282,12 +282,12 @@ func TestMembers(t *testing.T) {
 	for compression, compress := range compressions {
 		t.Run(compression.String(), func(t *testing.T) {
 			g := NewWithT(t)
-			whole, err := Unpack(slices.Concat(compress(t, small[:700]), compress(t, small[700:])), Options{Compression: compression, Limits: limits()})
+			whole, err := Unpack(t.Context(), slices.Concat(compress(t, small[:700]), compress(t, small[700:])), Options{Compression: compression, Limits: limits()})
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(whole.Files()).To(Equal(1))
 			part := make([]byte, 1<<19) // zeros between the entries end an archive
 			copy(part, withoutEnd(testsource.TarOf(t, []tar.Header{{Name: "b", Typeflag: tar.TypeReg, Size: 1<<19 - 1024}}, map[string]string{"b": strings.Repeat("0", 1<<19-1024)})))
-			_, err = Unpack(bytes.Repeat(compress(t, part), 16), Options{Compression: compression, Limits: limits()})
+			_, err = Unpack(t.Context(), bytes.Repeat(compress(t, part), 16), Options{Compression: compression, Limits: limits()})
 			g.Expect(fault.Kind(err)).NotTo(BeNil(), "%v", err)
 		})
 	}
@@ -315,7 +315,7 @@ func TestCompression(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)
-			whole, err := Unpack(tc.given, Options{Compression: tc.compression, Limits: limits()})
+			whole, err := Unpack(t.Context(), tc.given, Options{Compression: tc.compression, Limits: limits()})
 			if tc.want != nil {
 				g.Expect(errors.Is(err, tc.want)).To(BeTrue(), "%v", err)
 				g.Expect(err.Error()).To(ContainSubstring(tc.wantText))
@@ -339,7 +339,7 @@ func FuzzUnpack(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte, compression int) {
-		tree, err := Unpack(data, Options{Compression: Compression(compression & 3), Limits: limits()})
+		tree, err := Unpack(t.Context(), data, Options{Compression: Compression(compression & 3), Limits: limits()})
 		if err != nil {
 			if fault.Kind(err) == nil {
 				t.Fatalf("an error without kind: %v", err)

@@ -18,7 +18,7 @@ import (
 
 func content(t *testing.T, files map[string]string) *tree.Tree {
 	t.Helper()
-	made, err := archive.Unpack(testsource.TarGz(t, files), archive.Options{Limits: backend.DefaultLimits()})
+	made, err := archive.Unpack(t.Context(), testsource.TarGz(t, files), archive.Options{Limits: backend.DefaultLimits()})
 	if err != nil {
 		t.Fatal(err)
 	}

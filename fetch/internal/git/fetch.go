@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"kumodo.io/convoy/fetch/internal/backend"
+	"kumodo.io/convoy/fetch/internal/budget"
 	"kumodo.io/convoy/fetch/internal/fault"
 	"kumodo.io/convoy/fetch/internal/tree"
 )
@@ -179,6 +180,7 @@ func (b *Backend) deeper(ctx context.Context, refs *packp.AdvRefs, id plumbing.H
 		}
 	}
 	for _, wants := range tries {
+		giveBack := budget.Mark(ctx)
 		found, err := b.gather(ctx, wants, deep)
 		if err != nil {
 			return packed{}, err
@@ -186,6 +188,7 @@ func (b *Backend) deeper(ctx context.Context, refs *packp.AdvRefs, id plumbing.H
 		if _, ok := found.objects[id]; ok {
 			return found, nil
 		}
+		giveBack()
 	}
 	return packed{}, fault.New(fault.ErrNotFound, "the repository has no commit %s, or none that a branch or tag leads to", id)
 }

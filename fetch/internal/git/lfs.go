@@ -15,6 +15,7 @@ import (
 
 	"kumodo.io/convoy/fetch/internal/access"
 	"kumodo.io/convoy/fetch/internal/backend"
+	"kumodo.io/convoy/fetch/internal/budget"
 	"kumodo.io/convoy/fetch/internal/fault"
 	"kumodo.io/convoy/fetch/internal/tree"
 )
@@ -302,7 +303,7 @@ func (l *lfs) get(ctx context.Context, o LFSObject, action lfsAction) ([]byte, e
 	if response.StatusCode != http.StatusOK {
 		return nil, l.refused(response, "the Git LFS object "+o.OID, action.header)
 	}
-	content, err := access.ReadAll(response.Body, -1, o.Size, "the object")
+	content, err := access.ReadAll(budget.Reader(ctx, response.Body, o.Size), -1, o.Size, "the object")
 	if errors.Is(err, fault.ErrLimit) {
 		return nil, fault.New(fault.ErrContent, "the Git LFS object %s has more than the %s that its pointer says", o.OID, fault.Size(o.Size))
 	}

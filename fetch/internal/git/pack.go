@@ -18,6 +18,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 
 	"kumodo.io/convoy/fetch/internal/backend"
+	"kumodo.io/convoy/fetch/internal/budget"
 	"kumodo.io/convoy/fetch/internal/fault"
 	"kumodo.io/convoy/fetch/internal/tree"
 )
@@ -69,7 +70,9 @@ func fitsStructure(kind plumbing.ObjectType, size int64) error {
 // inflates, before it inflates it: a pack of some kilobytes can hold gigabytes. Files that are
 // larger than a file may be are digested as they come by, and not held.
 type packReader struct {
-	scanner     *packfile.Scanner
+	scanner *packfile.Scanner
+	// hold waits until bytes may be held beside what others hold.
+	hold        func(bytes int64) error
 	left, limit int64
 	// file is how large a file may be.
 	file     int64
@@ -98,6 +101,7 @@ func (b *Backend) readPack(ctx context.Context, stream io.Reader) (packed, error
 	r := &packReader{
 		// Without the other methods of the stream the scanner does not try to seek.
 		scanner: packfile.NewScanner(struct{ io.Reader }{stream}),
+		hold:    func(bytes int64) error { return budget.Take(ctx, bytes) },
 		left:    limit, limit: limit, file: limits.FileBytes,
 		byOffset: map[int64]*record{}, found: packed{objects: map[plumbing.Hash]object{}}, waiting: map[plumbing.Hash][]*record{},
 	}
@@ -169,14 +173,14 @@ func (r *packReader) baseless() error {
 	return packfile.ErrReferenceDeltaNotFound
 }
 
-// take counts bytes against the limit before they are held.
+// take counts bytes against the limits before they are held.
 func (r *packReader) take(n int64) error {
 	const perObject = 100
 	if n < 0 || n > r.left {
 		return fault.New(fault.ErrLimit, "the pack holds more than %s when unpacked. %s", fault.Size(r.limit), tree.WayOut(backend.FlagContentBytes))
 	}
 	r.left -= n + perObject
-	return nil
+	return r.hold(n + perObject)
 }
 
 func (r *packReader) next() error {

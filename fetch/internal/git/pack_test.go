@@ -5,6 +5,7 @@ package git
 import (
 	"bytes"
 	"compress/zlib"
+	"context"
 	"crypto/sha1"
 	"encoding/binary"
 	"errors"
@@ -19,6 +20,7 @@ import (
 
 	"kumodo.io/convoy/fetch/internal/access"
 	"kumodo.io/convoy/fetch/internal/backend"
+	"kumodo.io/convoy/fetch/internal/budget"
 	"kumodo.io/convoy/fetch/internal/fault"
 	"kumodo.io/convoy/fetch/internal/testsource"
 )
@@ -283,4 +285,33 @@ func TestParseURL(t *testing.T) {
 			g.Expect(u.String()).To(Equal(tc.want))
 		})
 	}
+}
+
+// TestPackWaitsForRoom has another one hold all that there is.
+func TestPackWaitsForRoom(t *testing.T) {
+	g := NewWithT(t)
+	pack, _ := packOf(t)
+	const room = 1 << 10
+	shared := budget.New(room)
+	other := shared.Open("other")
+	g.Expect(budget.Take(budget.With(t.Context(), other), 1<<20)).To(Succeed())
+	ctx, cancel := context.WithCancel(t.Context())
+	waiting := make(chan struct{})
+	ctx = budget.WithWaiting(ctx, func() func() { close(waiting); return func() {} })
+	hold := shared.Open("host")
+	defer hold.Close()
+	done := make(chan error)
+	go func() {
+		_, err := backendWith(backend.DefaultLimits()).readPack(budget.With(ctx, hold), bytes.NewReader(pack))
+		done <- err
+	}()
+	g.Eventually(waiting).Should(BeClosed())
+	cancel()
+	g.Expect(errors.Is(<-done, context.Canceled)).To(BeTrue())
+	hold.Close()
+	other.Close()
+	found, err := backendWith(backend.DefaultLimits()).readPack(budget.With(t.Context(), hold), bytes.NewReader(pack))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(found.objects).NotTo(BeEmpty())
+	g.Expect(shared.Used()).To(BeNumerically(">", room), "alone, it has as much as it needs")
 }

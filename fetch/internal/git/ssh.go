@@ -71,16 +71,23 @@ func (r *sshRemote) run(ctx context.Context, command string) (io.Reader, error) 
 	}
 	// Neither the handshake nor the session knows contexts.
 	r.stop = context.AfterFunc(ctx, func() { _ = connection.Close() })
+	ended := access.Waits(ctx)
 	c, channels, requests, err := ssh.NewClientConn(connection, r.address, r.login.Config)
-	if err != nil {
+	if err == nil {
+		r.client = ssh.NewClient(c, channels, requests)
+		err = r.start(command)
+	}
+	ended()
+	switch {
+	case err == nil:
+		// The session reads ahead: that it waits does not mean that we do.
+		r.stdout = access.Awaited(ctx, r.stdout)
+		return r.spoken(ctx)
+	case r.client == nil:
 		_ = connection.Close()
 		return nil, r.login.Failed(ctx, err)
 	}
-	r.client = ssh.NewClient(c, channels, requests)
-	if err := r.start(command); err != nil {
-		return nil, r.backend.broken(ctx, "the server does not run a command", err)
-	}
-	return r.spoken(ctx)
+	return nil, r.backend.broken(ctx, "the server does not run a command", err)
 }
 
 func (r *sshRemote) start(command string) error {

@@ -4,6 +4,7 @@ package git
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -85,8 +86,8 @@ func (b *Backend) verify(ctx context.Context, from objects, r backend.Revision, 
 	if err != nil {
 		return err
 	}
-	key, err := b.policy.verifier.Verify(what, signed, b.policy.now())
-	if err != nil && b.policy.byTag() {
+	key, err := b.policy.verifier.Verify(ctx, what, signed, b.policy.now())
+	if errors.Is(err, fault.ErrVerification) && b.policy.byTag() {
 		// The tag can be signed anew and lead to the same commit.
 		return fault.New(fault.ErrVerification, "%s", err.Error())
 	}

@@ -16,6 +16,7 @@ import (
 
 	"kumodo.io/convoy/fetch/internal/access"
 	"kumodo.io/convoy/fetch/internal/backend"
+	"kumodo.io/convoy/fetch/internal/budget"
 	"kumodo.io/convoy/fetch/internal/fault"
 	"kumodo.io/convoy/fetch/internal/tree"
 )
@@ -40,7 +41,8 @@ func (b *Backend) advertised(ctx context.Context, r remote) (*packp.AdvRefs, err
 		return nil, err
 	}
 	adv, beginning := packp.NewAdvRefs(), &beginning{}
-	err = adv.Decode(io.TeeReader(access.Limited(stream, int64(b.options.Limits.References)*256, "the list of references", ""), beginning))
+	most := int64(b.options.Limits.References) * 256
+	err = adv.Decode(io.TeeReader(access.Limited(budget.Reader(ctx, stream, most), most, "the list of references", ""), beginning))
 	var line *pktline.ErrorLine
 	switch {
 	case errors.Is(err, packp.ErrEmptyAdvRefs):

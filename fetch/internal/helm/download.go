@@ -17,6 +17,7 @@ import (
 	"kumodo.io/convoy/fetch/internal/access"
 	"kumodo.io/convoy/fetch/internal/archive"
 	"kumodo.io/convoy/fetch/internal/backend"
+	"kumodo.io/convoy/fetch/internal/budget"
 	"kumodo.io/convoy/fetch/internal/chartfile"
 	"kumodo.io/convoy/fetch/internal/fault"
 	"kumodo.io/convoy/fetch/internal/provenance"
@@ -83,7 +84,7 @@ func (b *Backend) download(ctx context.Context, e entry, digest string) (*downlo
 		if err := b.verify(ctx, client, e, u, d.digest); err != nil {
 			return nil, err
 		}
-		d.tree, err = b.unpack(e, data)
+		d.tree, err = b.unpack(ctx, e, data)
 		return d, err
 	}
 	return nil, failure
@@ -107,7 +108,7 @@ func (b *Backend) verify(ctx context.Context, client *access.Client, e entry, ar
 	if err != nil {
 		return err
 	}
-	key, err := b.provenance.Verify(what, file, provenance.Chart{Name: path.Base(b.want.Chart), Version: e.Version, File: path.Base(archive.Path), Digest: digest})
+	key, err := b.provenance.Verify(ctx, what, file, provenance.Chart{Name: path.Base(b.want.Chart), Version: e.Version, File: path.Base(archive.Path), Digest: digest})
 	if err != nil {
 		return err
 	}
@@ -126,8 +127,8 @@ func (b *Backend) otherDigest(e entry, got, wanted string) error {
 
 // unpack reads an archive, which has to hold the chart that the index says. A proxy of
 // several repositories puts their names before those of the charts, with a slash.
-func (b *Backend) unpack(e entry, data []byte) (*tree.Tree, error) {
-	t, err := archive.Unpack(data, archive.Options{StripTop: true, Limits: b.limits})
+func (b *Backend) unpack(ctx context.Context, e entry, data []byte) (*tree.Tree, error) {
+	t, err := archive.Unpack(ctx, data, archive.Options{StripTop: true, Limits: b.limits})
 	if err != nil {
 		return nil, fault.Rewrite(err, "the chart "+b.want.Chart+" "+e.Version+": "+err.Error())
 	}
@@ -154,7 +155,7 @@ func (b *Backend) get(ctx context.Context, client *access.Client, u *url.URL, wh
 	if response.StatusCode != http.StatusOK {
 		return nil, fault.FromStatus(response.StatusCode, what+" "+fault.URL(u.String()), client.Credentials())
 	}
-	data, err := access.ReadAll(response.Body, response.ContentLength, limit, what+" "+fault.URL(u.String()))
+	data, err := access.ReadAll(budget.Reader(ctx, response.Body, limit), response.ContentLength, limit, what+" "+fault.URL(u.String()))
 	if err != nil {
 		return nil, fault.FromRequest(err, b.scrubber())
 	}

@@ -51,7 +51,7 @@ func TestIndexThatExpands(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			_, err := parseIndex(strings.NewReader(tc.given))
+			_, err := parseIndex(t.Context(), strings.NewReader(tc.given))
 			g.Expect(errors.Is(err, fault.ErrLimit)).To(BeTrue(), "%v", err)
 			g.Expect(err).To(MatchError(ContainSubstring(tc.want)))
 		})

@@ -191,7 +191,7 @@ func (b *Backend) ask(ctx context.Context, previous any) (backend.Answer, error)
 	if response.StatusCode != http.StatusOK {
 		return backend.Answer{}, fault.FromStatus(response.StatusCode, "the index "+fault.URL(request.URL.String()), client.Credentials())
 	}
-	return b.read(response)
+	return b.read(ctx, response)
 }
 
 func setIf(h http.Header, key, value string) {
@@ -200,12 +200,12 @@ func setIf(h http.Header, key, value string) {
 	}
 }
 
-func (b *Backend) read(response *http.Response) (backend.Answer, error) {
+func (b *Backend) read(ctx context.Context, response *http.Response) (backend.Answer, error) {
 	body, err := access.Decoded(response)
 	if err != nil {
 		return backend.Answer{}, err
 	}
-	x, err := parseIndex(access.Limited(body, b.limits.IndexBytes, "the index", ""))
+	x, err := parseIndex(ctx, access.Limited(body, b.limits.IndexBytes, "the index", ""))
 	if errors.Is(err, fault.ErrLimit) {
 		return backend.Answer{}, fault.Rewrite(err, err.Error()+"; publish fewer versions in one index, or use a registry (oci)")
 	}

@@ -5,6 +5,7 @@ package helm
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -19,6 +20,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"kumodo.io/convoy/fetch/internal/backend"
+	"kumodo.io/convoy/fetch/internal/budget"
 	"kumodo.io/convoy/fetch/internal/fault"
 	"kumodo.io/convoy/fetch/internal/versions"
 )
@@ -55,13 +57,22 @@ type index struct {
 }
 
 // parseIndex reads an index entry by entry, so that neither its size nor one that is
-// broken matters to the others. The errors are fault.ErrContent and fault.ErrLimit.
-func parseIndex(r io.Reader) (*index, error) { return parseUpTo(r, maxVersions) }
+// broken matters to the others. What it holds is taken from the budget of ctx. The errors are
+// fault.ErrContent, fault.ErrLimit and that of ctx.
+func parseIndex(ctx context.Context, r io.Reader) (*index, error) {
+	return parseUpTo(ctx, r, maxVersions)
+}
 
 // parseUpTo is parseIndex with another bound of the versions of a chart.
-func parseUpTo(r io.Reader, most int) (*index, error) {
+func parseUpTo(ctx context.Context, r io.Reader, most int) (*index, error) {
 	hash := sha256.New()
-	p := &indexParser{index: &index{charts: map[string]*chart{}, most: most}, lines: bufio.NewReaderSize(io.TeeReader(r, hash), 64<<10)}
+	// The text is held as long as it may have to be read whole, and what is kept is part of it.
+	r = io.TeeReader(budget.Reader(ctx, r, maxUnusual+maxKept), hash)
+	p := &indexParser{index: &index{charts: map[string]*chart{}, most: most}, lines: bufio.NewReaderSize(r, 64<<10)}
+	p.room = func(bytes int64) (giveBack func(), err error) {
+		giveBack = budget.Mark(ctx)
+		return giveBack, budget.Take(ctx, bytes)
+	}
 	if err := p.parse(); err != nil {
 		return nil, err
 	}
@@ -75,6 +86,8 @@ func parseUpTo(r io.Reader, most int) (*index, error) {
 type indexParser struct {
 	index *index
 	lines *bufio.Reader
+	// room waits until bytes may be held beside what others hold, until they are given back.
+	room func(bytes int64) (giveBack func(), err error)
 
 	// before holds what comes before the entries, for an index in another style.
 	before  bytes.Buffer
@@ -119,22 +132,37 @@ func (p *indexParser) parse() error {
 		return p.whole(p.before.Bytes())
 	case p.referring && p.text != nil:
 		// What an entry refers to may stand in another one.
-		again := indexParser{index: &index{charts: map[string]*chart{}, most: p.index.most}}
+		again := indexParser{index: &index{charts: map[string]*chart{}, most: p.index.most}, room: p.room}
 		switch err := again.whole(p.text.Bytes()); {
 		case err == nil:
 			p.index = again.index
-		case errors.Is(err, fault.ErrLimit):
+		case !errors.Is(err, fault.ErrContent):
 			return err
 		}
 	case p.referring:
 		p.index.severed = true
 	case p.index.skipped > 0 && p.index.usable() == 0 && p.text != nil:
 		var document yaml.Node
-		if err := yaml.Unmarshal(p.text.Bytes(), &document); err != nil {
-			return notYAML(err)
+		wrong, err := p.decode(p.text.Bytes(), &document)
+		if wrong != nil {
+			return notYAML(wrong)
 		}
+		return err
 	}
 	return nil
+}
+
+// decodedTimes is about how many times the size of a text its values have.
+const decodedTimes = 16
+
+// decode reads a text, and says what is wrong with it. The other error is that of waiting for room.
+func (p *indexParser) decode(text []byte, into any) (wrong, err error) {
+	giveBack, err := p.room(int64(len(text)) * decodedTimes)
+	if err != nil {
+		return nil, err
+	}
+	defer giveBack()
+	return yaml.Unmarshal(text, into), nil
 }
 
 // keep counts a line, and keeps it as long as the index may have to be read whole.
@@ -293,8 +321,12 @@ func (p *indexParser) endItem() error {
 	}
 	defer p.item.Reset()
 	var list []yaml.Node
-	if err := yaml.Unmarshal(p.item.Bytes(), &list); err != nil {
-		p.unreadable(p.current.chart, p.item.Bytes(), err)
+	wrong, err := p.decode(p.item.Bytes(), &list)
+	if err != nil {
+		return err
+	}
+	if wrong != nil {
+		p.unreadable(p.current.chart, p.item.Bytes(), wrong)
 		return nil
 	}
 	nodes := make([]*yaml.Node, 0, len(list))
@@ -349,13 +381,17 @@ func (p *indexParser) whole(text []byte) error {
 	var document struct {
 		Entries map[string]yaml.Node `yaml:"entries"`
 	}
-	if err := yaml.Unmarshal(text, &document); err != nil || document.Entries == nil {
+	wrong, err := p.decode(text, &document)
+	if err != nil {
+		return err
+	}
+	if wrong != nil || document.Entries == nil {
 		mentioned := bytes.Contains(text, []byte("entries:"))
-		if err == nil && mentioned {
+		if wrong == nil && mentioned {
 			return nil
 		}
 		if mentioned {
-			return notYAML(err)
+			return notYAML(wrong)
 		}
 		return fault.New(fault.ErrContent, "what the server sent is no index of a Helm repository: it has no entries")
 	}

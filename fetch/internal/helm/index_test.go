@@ -41,7 +41,7 @@ entries:
 
 func parse(t *testing.T, text string) *index {
 	t.Helper()
-	x, err := parseIndex(strings.NewReader(text))
+	x, err := parseIndex(t.Context(), strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func TestWhatIsNoIndex(t *testing.T) {
 		"long entry":      {"entries:\n  web:\n  - version: 1.0.0\n" + strings.Repeat("    #"+strings.Repeat("x", 1<<20)+"\n", 9), fault.ErrLimit},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := parseIndex(strings.NewReader(tc.given))
+			_, err := parseIndex(t.Context(), strings.NewReader(tc.given))
 			NewWithT(t).Expect(errors.Is(err, tc.want)).To(BeTrue(), "%v", err)
 		})
 	}
@@ -266,7 +266,7 @@ func TestAnIndexTakesFarLessThanItsSize(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	x, err := parseIndex(bigIndex(size))
+	x, err := parseIndex(t.Context(), bigIndex(size))
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -282,7 +282,7 @@ func FuzzParseIndex(f *testing.F) {
 	f.Add(`{"entries":{"a":[{"version":"1"}]}}`)
 	f.Add("entries:\n  a:\n- b\n  - c\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		x, err := parseIndex(strings.NewReader(text))
+		x, err := parseIndex(t.Context(), strings.NewReader(text))
 		if err != nil {
 			if fault.Kind(err) == nil {
 				t.Fatalf("an error without kind: %v", err)
@@ -362,7 +362,7 @@ func TestIndexThatIsNoYAML(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			_, err := parseIndex(strings.NewReader(tc.given))
+			_, err := parseIndex(t.Context(), strings.NewReader(tc.given))
 			g.Expect(errors.Is(err, fault.ErrContent)).To(BeTrue(), "%v", err)
 			g.Expect(err).To(MatchError(And(HavePrefix("the index is no valid YAML: line "), ContainSubstring(tc.want))))
 		})
@@ -384,7 +384,7 @@ func TestChartWithTooManyVersions(t *testing.T) {
 				fmt.Fprintf(&b, format, i)
 			}
 			b.WriteString("  web:\n  - {version: 1.0.0, urls: [u]}\n")
-			x, err := parseUpTo(strings.NewReader(b.String()), most)
+			x, err := parseUpTo(t.Context(), strings.NewReader(b.String()), most)
 			g.Expect(err).NotTo(HaveOccurred())
 			for _, version := range []string{"", "1.0.5"} {
 				_, err := x.find("many", version)

@@ -16,6 +16,7 @@ import (
 	"kumodo.io/convoy/fetch/internal/access"
 	"kumodo.io/convoy/fetch/internal/archive"
 	"kumodo.io/convoy/fetch/internal/backend"
+	"kumodo.io/convoy/fetch/internal/budget"
 	"kumodo.io/convoy/fetch/internal/chartfile"
 	"kumodo.io/convoy/fetch/internal/fault"
 	"kumodo.io/convoy/fetch/internal/tree"
@@ -154,12 +155,12 @@ func (s *clients) layer(ctx context.Context, layer ocispec.Descriptor, version s
 		return nil, s.failed(ctx, what, err)
 	}
 	defer body.Close()
-	data, err := readVerified(body, layer)
+	data, err := readVerified(budget.Reader(ctx, body, layer.Size), layer)
 	if err != nil {
 		return nil, s.failed(ctx, what, err)
 	}
 	isChart := b.want.Chart || layer.MediaType == ChartLayer
-	t, err := archive.Unpack(data, archive.Options{
+	t, err := archive.Unpack(ctx, data, archive.Options{
 		Compression: compressionOf(layer.MediaType),
 		StripTop:    isChart,
 		Limits:      b.options.Limits,

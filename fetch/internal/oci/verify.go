@@ -68,7 +68,7 @@ func (s *clients) provenance(ctx context.Context, r backend.Revision, layers []o
 	if err != nil {
 		return s.failed(ctx, "layer "+signed.Digest.String(), err)
 	}
-	key, err := b.provenance.Verify(what, file, provenance.Chart{Name: path.Base(b.reference().Repository), Version: r.Name, Digest: archive.Digest.Encoded()})
+	key, err := b.provenance.Verify(ctx, what, file, provenance.Chart{Name: path.Base(b.reference().Repository), Version: r.Name, Digest: archive.Digest.Encoded()})
 	if err == nil {
 		klog.FromContext(ctx).V(2).Info("Verified a signature", "chart", b.reference().Repository, "version", r.Name, "key", key)
 	}

@@ -7,6 +7,8 @@ package provenance
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -69,13 +71,16 @@ type Chart struct {
 
 // Verify checks that a provenance file is signed and vouches for an archive, under its name as
 // helm verify does. It returns a name of the key, for logs. what names the chart. The error is
-// fault.ErrVerification: a provenance file can be made anew at any time.
-func (v *Verifier) Verify(what string, file []byte, chart Chart) (key string, err error) {
+// fault.ErrVerification: a provenance file can be made anew at any time; or that of ctx.
+func (v *Verifier) Verify(ctx context.Context, what string, file []byte, chart Chart) (key string, err error) {
 	message, err := parse(file)
 	if err != nil {
 		return "", fault.New(fault.ErrVerification, "the provenance file of %s cannot be read: %s", what, err)
 	}
-	key, err = v.keys.Verify("the provenance file of "+what, message.signed, v.now())
+	key, err = v.keys.Verify(ctx, "the provenance file of "+what, message.signed, v.now())
+	if err != nil && !errors.Is(err, fault.ErrVerification) {
+		return "", err
+	}
 	if err != nil {
 		return "", fault.New(fault.ErrVerification, "%s", err)
 	}

@@ -61,7 +61,7 @@ func TestVerify(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)
-			name, err := verifier(t, key, short).Verify("the chart web 1.0.0", []byte(tc.given), web("1.0.0"))
+			name, err := verifier(t, key, short).Verify(t.Context(), "the chart web 1.0.0", []byte(tc.given), web("1.0.0"))
 			if tc.wantText == "" {
 				g.Expect(err).NotTo(HaveOccurred())
 				g.Expect(name).NotTo(BeEmpty())
@@ -109,7 +109,7 @@ func TestVerifyNames(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)
-			_, err := verifier(t, key).Verify("the chart", key.ClearSign(signed, tc.given), tc.chart)
+			_, err := verifier(t, key).Verify(t.Context(), "the chart", key.ClearSign(signed, tc.given), tc.chart)
 			if tc.wantText == "" {
 				g.Expect(err).NotTo(HaveOccurred())
 				return
@@ -163,7 +163,7 @@ func TestSignatureOfGnuPG(t *testing.T) {
 	message := run("--clearsign", "--output", "-", file)
 	v, err := New(&sourcev1alpha1.HelmVerification{Provider: "gpg"}, "team/keys", map[string][]byte{"a.gpg": run("--export")}, time.Now)
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = v.Verify("the chart web", message, web("1.0.0"))
+	_, err = v.Verify(t.Context(), "the chart web", message, web("1.0.0"))
 	g.Expect(err).NotTo(HaveOccurred())
 }
 

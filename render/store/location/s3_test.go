@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +18,7 @@ import (
 	"runtime"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -121,7 +123,7 @@ func TestALostAnswerS3(t *testing.T) {
 	var lost atomic.Bool
 	m := startMiddle(t, s, func(w http.ResponseWriter, r *http.Request, forward func()) {
 		if r.Method == http.MethodPut && lost.CompareAndSwap(false, true) {
-			forwardTo(httptest.NewRecorder(), r, s.address)
+			forwardTo(httptest.NewRecorder(), r, s.at())
 			panic(http.ErrAbortHandler)
 		}
 		forward()
@@ -304,13 +306,26 @@ func TestAwayS3(t *testing.T) {
 	}
 	t.Run("nobody listens", func(t *testing.T) {
 		g := NewWithT(t)
-		s := startServer(t)
-		at := opened(t, s.url("renders"), store.Options{})
-		s.stop()
+		startServer(t).stop()
+		address := silentAddress(t)
+		at := opened(t, urlOf("http://"+address, "renders"), store.Options{})
 		err := at.Put(t.Context(), storetest.Record(t))
 		g.Expect(err).To(MatchError(store.ErrUnavailable))
-		g.Expect(err.Error()).To(And(ContainSubstring("s3://renders"), ContainSubstring("dial "+s.address), ContainSubstring("connection refused")))
+		g.Expect(err.Error()).To(And(ContainSubstring("s3://renders"), ContainSubstring("dial "+address), ContainSubstring("connection refused")))
 	})
+}
+
+// silentAddress gives an address that nobody can listen at for as long as the test goes on.
+func silentAddress(t *testing.T) string {
+	t.Helper()
+	g := NewWithT(t)
+	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = syscall.Close(socket) })
+	g.Expect(syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})).To(Succeed())
+	bound, err := syscall.Getsockname(socket)
+	g.Expect(err).NotTo(HaveOccurred())
+	return fmt.Sprintf("127.0.0.1:%d", bound.(*syscall.SockaddrInet4).Port)
 }
 
 func TestOwnCAOfS3(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/pem"
@@ -75,25 +76,24 @@ const (
 
 // server is an S3 server with its data in a directory.
 type server struct {
-	address, dir string
-	secure       bool
-	arguments    []string
-	mu           sync.Mutex // guards process
-	process      *exec.Cmd
-	output       bytes.Buffer
+	dir       string
+	secure    bool
+	arguments []string
+
+	mu      sync.Mutex // guards the rest
+	address string
+	process *exec.Cmd
+	ended   chan struct{} // closed when the process has ended
+	output  bytes.Buffer
 }
 
 // startServer starts a server with one bucket, which is called renders.
 func startServer(t *testing.T, arguments ...string) *server {
 	t.Helper()
 	g := NewWithT(t)
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	g.Expect(err).NotTo(HaveOccurred())
-	s := &server{address: free.Addr().String(), dir: t.TempDir(), arguments: arguments}
-	g.Expect(free.Close()).To(Succeed())
+	s := &server{dir: t.TempDir(), arguments: arguments, secure: len(arguments) > 0}
 	g.Expect(os.MkdirAll(filepath.Join(s.dir, "data", "renders"), 0o700)).To(Succeed())
 	g.Expect(os.MkdirAll(filepath.Join(s.dir, "meta"), 0o700)).To(Succeed())
-	s.secure = len(arguments) > 0
 	s.start(t)
 	t.Cleanup(func() { s.stop() })
 	for name, value := range map[string]string{
@@ -105,25 +105,63 @@ func startServer(t *testing.T, arguments ...string) *server {
 	return s
 }
 
-// start starts the server if it does not run, and waits until it listens.
+// start starts the server if it does not run, and waits until it answers. It may get another address
+// than it had.
 func (s *server) start(t *testing.T) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.process != nil {
-		return
-	}
-	arguments := append([]string{"--port", s.address, "--access", accessKey, "--secret", secretKey, "--quiet"}, s.arguments...)
-	s.process = exec.Command(versitygw(t), append(arguments, "posix", "--sidecar", filepath.Join(s.dir, "meta"), filepath.Join(s.dir, "data"))...)
-	s.process.Stdout, s.process.Stderr = &s.output, &s.output
-	NewWithT(t).Expect(s.process.Start()).To(Succeed())
-	NewWithT(t).Eventually(func() error {
-		connection, err := net.Dial("tcp", s.address)
-		if err != nil {
-			return err
+	program := versitygw(t)
+	for try := 1; s.process == nil; try++ {
+		if try > 10 {
+			t.Fatalf("the S3 server does not start: %s", s.output.String())
 		}
-		return connection.Close()
-	}, time.Minute).Should(Succeed(), "the S3 server does not listen")
+		s.startAt(t, program, freeAddress(t))
+	}
+}
+
+// startAt starts the server at an address, unless somebody else takes that first. It is for who holds
+// mu.
+func (s *server) startAt(t *testing.T, program, address string) {
+	t.Helper()
+	health := "/" + rand.Text() // by which it is told from whoever may listen there
+	arguments := append([]string{"--port", address, "--access", accessKey, "--secret", secretKey, "--quiet", "--health", health}, s.arguments...)
+	process := exec.Command(program, append(arguments, "posix", "--sidecar", filepath.Join(s.dir, "meta"), filepath.Join(s.dir, "data"))...)
+	process.Stdout, process.Stderr = &s.output, &s.output
+	NewWithT(t).Expect(process.Start()).To(Succeed())
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = process.Wait() }()
+	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	answers := func() bool {
+		answer, err := (&http.Client{Transport: transport}).Get(s.scheme() + "://" + address + health)
+		if err != nil {
+			return false
+		}
+		_ = answer.Body.Close()
+		return answer.StatusCode == http.StatusOK
+	}
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+		if answers() {
+			s.address, s.process, s.ended = address, process, ended
+			return
+		}
+		select {
+		case <-ended:
+			return
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	_ = process.Process.Kill()
+	<-ended
+}
+
+// freeAddress gives one that nobody listens at just now.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(free.Close()).To(Succeed())
+	return free.Addr().String()
 }
 
 // stop kills the server.
@@ -134,17 +172,27 @@ func (s *server) stop() {
 		return
 	}
 	_ = s.process.Process.Kill()
-	_ = s.process.Wait()
+	<-s.ended
 	s.process = nil
+}
+
+// at gives the address of the server.
+func (s *server) at() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.address
+}
+
+func (s *server) scheme() string {
+	if s.secure {
+		return "https"
+	}
+	return "http"
 }
 
 // url gives the URL of a store in a bucket of the server.
 func (s *server) url(bucket string, more ...string) string {
-	scheme := "http"
-	if s.secure {
-		scheme = "https"
-	}
-	return urlOf(scheme+"://"+s.address, bucket, more...)
+	return urlOf(s.scheme()+"://"+s.at(), bucket, more...)
 }
 
 func urlOf(endpoint, bucket string, more ...string) string {
@@ -187,7 +235,7 @@ func startMiddle(t *testing.T, s *server, between func(w http.ResponseWriter, r 
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	m := &middle{url: "http://" + listener.Addr().String(), between: between}
 	web := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		m.between(w, r, func() { forwardTo(w, r, s.address) })
+		m.between(w, r, func() { forwardTo(w, r, s.at()) })
 	})}
 	done := make(chan struct{})
 	go func() { defer close(done); _ = web.Serve(listener) }()
@@ -195,11 +243,15 @@ func startMiddle(t *testing.T, s *server, between func(w http.ResponseWriter, r 
 	return m
 }
 
+// direct opens a connection for each request: one to a server that was killed would be taken for
+// one to the next at its address.
+var direct = &http.Transport{DisableKeepAlives: true}
+
 // forwardTo sends a request on as it is: its signature names the host that the client meant.
 func forwardTo(w http.ResponseWriter, r *http.Request, address string) {
 	sent := r.Clone(r.Context())
 	sent.RequestURI, sent.URL.Scheme, sent.URL.Host = "", "http", address
-	answer, err := http.DefaultTransport.RoundTrip(sent)
+	answer, err := direct.RoundTrip(sent)
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}

@@ -4,6 +4,7 @@ package signing
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -247,15 +248,41 @@ func merged(copies openpgp.EntityList) (keys openpgp.EntityList) {
 	return keys
 }
 
+// maxMade bounds the signatures of one object, of which one has to be good: all of it is read for
+// each of them.
+const maxMade = 10
+
+// made counts the signatures in an armored block, up to one too many. What cannot be read is for the
+// library to refuse.
+func made(armored []byte) (signatures int) {
+	block, err := armor.Decode(bytes.NewReader(armored))
+	if err != nil {
+		return 0
+	}
+	for packets := packet.NewOpaqueReader(block.Body); signatures <= maxMade; signatures++ {
+		if _, err := packets.Next(); err != nil {
+			break
+		}
+	}
+	return signatures
+}
+
 // Verify is part of Verifier. The library holds the signature to the key at the time that
-// the signature claims; that the key is good now is checked besides.
-func (k *keyring) Verify(what string, signed Signed, now time.Time) (string, error) {
-	if err := signed.expect(what, OpenPGP); err != nil {
+// the signature claims; that the key is good now is checked besides. The library knows no contexts:
+// besides reading, it is given little to do.
+func (k *keyring) Verify(ctx context.Context, what string, signed Signed, now time.Time) (string, error) {
+	if err := signed.expect(ctx, what, OpenPGP); err != nil {
 		return "", err
+	}
+	if made(signed.Signature) > maxMade {
+		return "", fault.NewUnverified("%s has more than %d signatures; sign it again", what, maxMade)
 	}
 	config := &packet.Config{Time: func() time.Time { return now.Add(clockSkew) }}
 	k.settleRevocations(now, config)
-	signature, signer, err := openpgp.VerifyArmoredDetachedSignature(k.keys, bytes.NewReader(signed.Payload), bytes.NewReader(signed.Signature), config)
+	signature, signer, err := openpgp.VerifyArmoredDetachedSignature(k.keys, until(ctx, signed.Payload), bytes.NewReader(signed.Signature), config)
+	if ctx.Err() != nil {
+		return "", fault.FromRequest(ctx.Err(), nil)
+	}
 	if err == nil {
 		_, err = signer.VerifyPrimaryKey(now, config)
 	}
@@ -269,6 +296,21 @@ func (k *keyring) Verify(what string, signed Signed, now time.Time) (string, err
 	}
 	return fmt.Sprintf("%016X", *signature.IssuerKeyId), nil
 }
+
+// until reads a payload until ctx ends.
+func until(ctx context.Context, payload []byte) io.Reader {
+	whole := bytes.NewReader(payload)
+	return readerFunc(func(p []byte) (int, error) {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		return whole.Read(p)
+	})
+}
+
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // settleRevocations has the library find out which revocations of user IDs are good. It remembers
 // the answer, which must not be that for the time of a signature, before the revocation was made.

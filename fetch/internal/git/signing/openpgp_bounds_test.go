@@ -4,14 +4,17 @@ package signing
 
 import (
 	"bytes"
+	"context"
 	"crypto/rsa"
 	"errors"
 	"math/big"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	. "github.com/onsi/gomega"
+	"golang.org/x/crypto/ssh"
 
 	"kumodo.io/convoy/fetch/internal/fault"
 	"kumodo.io/convoy/fetch/internal/testsource"
@@ -94,5 +97,44 @@ func TestManySignaturesOfAKeyOverItself(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestManySignaturesOfOneObject would each have all of it read.
+func TestManySignaturesOfOneObject(t *testing.T) {
+	g := NewWithT(t)
+	key := testsource.NewOpenPGPKey(t, now.Add(-day), 0)
+	signature := raw(t, key.SignAt(now.Add(-time.Hour))([]byte(rawCommit)))
+	trusted := map[string]string{"a.asc": key.Public()}
+	many := func(n int) string { return armored(t, "PGP SIGNATURE", strings.Repeat(signature, n)) }
+	g.Expect(check(trusted, many(maxMade), now)).To(Succeed())
+	err := check(trusted, many(maxMade+1), now)
+	g.Expect(errors.Is(err, fault.ErrVerification)).To(BeTrue(), "%v", err)
+	g.Expect(err).To(MatchError("it has more than 10 signatures; sign it again"))
+	err = check(trusted, many(1)+strings.Repeat("\n", maxSignature), now)
+	g.Expect(err).To(MatchError(ContainSubstring("65536 bytes are the most that are accepted")))
+}
+
+// TestVerificationEndsWithItsContext before it begins, and while the payload is read.
+func TestVerificationEndsWithItsContext(t *testing.T) {
+	key := testsource.NewOpenPGPKey(t, now.Add(-day), 0)
+	signer, _ := testsource.NewSigner(t)
+	for provider, tc := range map[string]struct {
+		keys map[string][]byte
+		sign func([]byte) string
+	}{
+		OpenPGP: {map[string][]byte{"a.asc": []byte(key.Public())}, key.SignAt(now.Add(-time.Hour))},
+		SSH:     {map[string][]byte{"a.pub": ssh.MarshalAuthorizedKey(signer.PublicKey())}, testsource.SignSSH(t, signer, "git", "")},
+	} {
+		g := NewWithT(t)
+		verifier, err := NewVerifier(provider, "team/keys", tc.keys)
+		g.Expect(err).NotTo(HaveOccurred())
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err = verifier.Verify(ctx, "it", Signed{Payload: []byte(rawCommit), Signature: []byte(tc.sign([]byte(rawCommit)))}, now)
+		g.Expect(errors.Is(err, context.Canceled)).To(BeTrue(), "%s: %v", provider, err)
+		g.Expect(errors.Is(err, fault.ErrVerification)).To(BeFalse())
+		_, err = until(ctx, []byte("payload")).Read(make([]byte, 10))
+		g.Expect(err).To(MatchError(context.Canceled))
 	}
 }

@@ -4,6 +4,7 @@ package signing
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"strings"
@@ -70,7 +71,7 @@ func check(data map[string]string, signature string, when time.Time) error {
 	}
 	verifier, err := NewVerifier(OpenPGP, "team/keys", trusted)
 	if err == nil {
-		_, err = verifier.Verify("it", Signed{Payload: []byte(rawCommit), Signature: []byte(signature)}, when)
+		_, err = verifier.Verify(context.Background(), "it", Signed{Payload: []byte(rawCommit), Signature: []byte(signature)}, when)
 	}
 	return err
 }

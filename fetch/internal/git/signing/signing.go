@@ -10,6 +10,7 @@ package signing
 
 import (
 	"bytes"
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -27,8 +28,8 @@ const (
 // Verifier checks signatures against the keys that it trusts.
 type Verifier interface {
 	// Verify returns a name of the key that made the signature, for logs. what names the
-	// signed object. The error is fault.ErrVerification.
-	Verify(what string, signed Signed, now time.Time) (key string, err error)
+	// signed object. The error is fault.ErrVerification, or that of ctx.
+	Verify(ctx context.Context, what string, signed Signed, now time.Time) (key string, err error)
 }
 
 // NewVerifier returns the Verifier that trusts the keys of a Secret. secret is its
@@ -67,10 +68,19 @@ func makeOf(signature []byte) string {
 	return ""
 }
 
-// expect refuses a missing signature and one of another make than is configured.
-func (s Signed) expect(what, provider string) error {
-	if len(bytes.TrimSpace(s.Signature)) == 0 {
+// maxSignature bounds a signature in its text form: one takes a few KiB.
+const maxSignature = 64 << 10
+
+// expect refuses a missing signature, one of another make than is configured, and one that is more
+// than any that is meant. The error is that of ctx when it has ended.
+func (s Signed) expect(ctx context.Context, what, provider string) error {
+	switch {
+	case ctx.Err() != nil:
+		return fault.FromRequest(ctx.Err(), nil)
+	case len(bytes.TrimSpace(s.Signature)) == 0:
 		return fault.NewUnverified("%s is not signed, and spec.verify demands a signature", what)
+	case len(s.Signature) > maxSignature:
+		return fault.NewUnverified("%s has a signature of %s; %s are the most that are accepted", what, fault.Size(int64(len(s.Signature))), fault.Size(maxSignature))
 	}
 	switch make := makeOf(s.Signature); make {
 	case provider:

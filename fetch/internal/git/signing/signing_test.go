@@ -110,7 +110,7 @@ func TestSSHSignaturesThatAreTooWeak(t *testing.T) {
 			verifier, err := NewVerifier(SSH, "team/keys", map[string][]byte{"a.pub": ssh.MarshalAuthorizedKey(signer.PublicKey())})
 			g.Expect(err).NotTo(HaveOccurred())
 			sign := testsource.SignSSH(t, signer, "git", tc.algorithm)
-			_, err = verifier.Verify("it", Signed{Payload: []byte("payload"), Signature: []byte(sign([]byte("payload")))}, time.Now())
+			_, err = verifier.Verify(t.Context(), "it", Signed{Payload: []byte("payload"), Signature: []byte(sign([]byte("payload")))}, time.Now())
 			if tc.wantText == "" {
 				g.Expect(err).NotTo(HaveOccurred())
 				return
@@ -158,7 +158,7 @@ func TestAllowedSigners(t *testing.T) {
 			}
 			g.Expect(err).NotTo(HaveOccurred())
 			sign := testsource.SignSSH(t, key, "git", "")
-			_, err = verifier.Verify("it", Signed{Payload: []byte("payload"), Signature: []byte(sign([]byte("payload")))}, now)
+			_, err = verifier.Verify(t.Context(), "it", Signed{Payload: []byte("payload"), Signature: []byte(sign([]byte("payload")))}, now)
 			if tc.text != "" {
 				g.Expect(err).To(MatchError(ContainSubstring(tc.text)))
 				return
@@ -193,10 +193,10 @@ func TestSignaturesOfTheTools(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if _, err := verifier.Verify("it", Signed{Payload: []byte(payload + "x"), Signature: []byte(signature)}, time.Now()); err == nil {
+		if _, err := verifier.Verify(t.Context(), "it", Signed{Payload: []byte(payload + "x"), Signature: []byte(signature)}, time.Now()); err == nil {
 			t.Error("a signature holds for other content")
 		}
-		_, err = verifier.Verify("it", Signed{Payload: []byte(payload), Signature: []byte(signature)}, time.Now())
+		_, err = verifier.Verify(t.Context(), "it", Signed{Payload: []byte(payload), Signature: []byte(signature)}, time.Now())
 		return err
 	}
 	for _, kind := range []string{"ed25519", "rsa", "ecdsa"} {
@@ -263,7 +263,7 @@ func FuzzVerify(f *testing.F) {
 			}
 		}
 		for _, verifier := range []Verifier{ssh1, gpg} {
-			if _, err := verifier.Verify("it", signed, now); err != nil && !errors.Is(err, fault.ErrVerification) {
+			if _, err := verifier.Verify(t.Context(), "it", signed, now); err != nil && !errors.Is(err, fault.ErrVerification) {
 				t.Fatalf("an error of another kind: %v", err)
 			}
 		}

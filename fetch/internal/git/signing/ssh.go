@@ -4,6 +4,7 @@ package signing
 
 import (
 	"bytes"
+	"context"
 	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/sha512"
@@ -103,8 +104,8 @@ func rsaBits(key ssh.PublicKey) int {
 }
 
 // Verify is part of Verifier.
-func (s *signers) Verify(what string, signed Signed, now time.Time) (string, error) {
-	if err := signed.expect(what, SSH); err != nil {
+func (s *signers) Verify(ctx context.Context, what string, signed Signed, now time.Time) (string, error) {
+	if err := signed.expect(ctx, what, SSH); err != nil {
 		return "", err
 	}
 	signature, err := parseSSHSignature(signed.Signature)
