@@ -3,171 +3,128 @@
 package managed
 
 import (
-	"maps"
+	"errors"
 	"slices"
-	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// InTheWay finds what stands beside the desired fields of a live object so that the server
-// refuses the two together, by what it said: the member of a union that somebody chose in place
-// of the desired one, or the item of a list that has what a desired one is to have. The server
-// must have said that it would accept the desired object as a new one. What the desired object
-// has, and what is elsewhere, is never among it. Causes that name an immutable field are passed
-// over.
-func InTheWay(live, desired *unstructured.Unstructured, causes []metav1.StatusCause) (*fieldpath.Set, error) {
+const (
+	// maxRefusals is how often a refusal is looked into of which another one comes.
+	maxRefusals = 4
+	// maxQuestions is how often a server is asked about one object.
+	maxQuestions = 40
+)
+
+// Ask asks a server what it would store of an object in the place of a live one: a dry run of
+// their Replacement. The error is that of the server.
+type Ask func(object *unstructured.Unstructured) (*unstructured.Unstructured, error)
+
+// InTheWay finds which fields of a live object its server refuses together with the desired ones,
+// as it did with refusal. It must have said that it would accept the desired object as a new one.
+// The fields are no more than it takes, whatever the refusal is about: with any of them left in its
+// place, the server refuses the object still, and without all of them it would store result.
+//
+// explains tells the refusals that may say what is in the way. Any other error ends the search, as
+// does a refusal that leads to nothing more; it is given then.
+func InTheWay(live, desired *unstructured.Unstructured, refusal error, ask Ask, explains func(error) bool) (
+	fields *fieldpath.Set, result *unstructured.Unstructured, err error,
+) {
 	owners, err := ownersOf(live)
+	if err != nil {
+		return nil, nil, err
+	}
+	t := trial{live: live, desired: desired, ask: ask}
+	var suspects []fieldpath.Path
+	for range maxRefusals {
+		known := fieldpath.NewSet(suspects...)
+		suspects = append(suspects, slices.DeleteFunc(candidates(owners, live, desired, causes(refusal)), known.Has)...)
+		if len(suspects) == known.Size() {
+			return nil, nil, refusal
+		}
+		if result, err = t.without(suspects); err == nil {
+			return t.least(suspects, result, refusal)
+		}
+		if refusal = err; !explains(err) {
+			break
+		}
+	}
+	return nil, nil, refusal
+}
+
+// trial takes fields off an object by way of trial.
+type trial struct {
+	live, desired *unstructured.Unstructured
+	ask           Ask
+	asked         int
+}
+
+// without asks for the live object without some fields and with all that is desired.
+func (t *trial) without(fields []fieldpath.Path) (*unstructured.Unstructured, error) {
+	merged, err := Merged(t.live, t.desired, fieldpath.NewSet(fields...))
 	if err != nil {
 		return nil, err
 	}
-	all := fieldpath.NewSet()
-	for _, cause := range causes {
-		if cause.Field == "" || Immutable(cause) {
-			continue
-		}
-		s := search{owners: owners, found: fieldpath.NewSet(), cause: cause.Type}
-		s.follow(desired.Object, live.Object, steps(cause.Field), nil)
-		if s.found.Empty() {
-			s.near = true
-			s.follow(desired.Object, live.Object, steps(cause.Field), nil)
-		}
-		all = all.Union(s.found)
-	}
-	return all, nil
+	t.asked++
+	return t.ask(merged)
 }
 
-// search follows a path that a server named through a desired and a live object. Places in
-// lists are those in an object that only the server has seen, so that every item counts that
-// both objects have.
-type search struct {
-	owners owners
-	cause  metav1.CauseType
-	// near looks beside and under a field that both objects have as well, for a server that
-	// names the whole, or what is desired, instead of what it is not to be together with.
-	near  bool
-	found *fieldpath.Set
-}
-
-// follow tells whether it found something.
-func (s *search) follow(want, have any, steps []string, at fieldpath.Path) bool {
-	if len(steps) == 0 {
-		return s.near && s.beside(want, have, at)
-	}
-	switch want := want.(type) {
-	case map[string]any:
-		if have, ok := have.(map[string]any); ok {
-			return s.followField(want, have, steps, at)
-		}
-	case []any:
-		if have, ok := have.([]any); ok {
-			return s.followItems(want, have, steps[1:], at)
-		}
-	}
-	return false
-}
-
-func (s *search) followField(want, have map[string]any, steps []string, at fieldpath.Path) bool {
-	name, last := steps[0], len(steps) == 1
-	desired, held := want[name], have[name]
-	path := append(at.Copy(), fieldpath.FieldNameElement(name))
+// least reduces fields without which the server accepts the object to those that have to go.
+func (t *trial) least(fields []fieldpath.Path, result *unstructured.Unstructured, refusal error) (*fieldpath.Set, *unstructured.Unstructured, error) {
+	needed, err := t.needed(nil, fields, false)
 	switch {
-	case desired == nil && held == nil:
-		return false
-	case desired == nil:
-		s.found.Insert(deepest(held, steps[1:], path))
-		return true
-	case held == nil:
-		return last && s.beside(want, have, at)
-	}
-	if s.follow(desired, held, steps[1:], path) {
-		return true
-	}
-	// Not at the top of a specification, where all kinds of things stand beside each other.
-	return s.near && last && len(at) > 1 && s.beside(want, have, at)
-}
-
-// deepest is the longest part of a path that there is, up to the first list.
-func deepest(within any, steps []string, at fieldpath.Path) fieldpath.Path {
-	for _, name := range steps {
-		content, _ := within.(map[string]any)
-		inner, ok := content[name]
-		if !ok {
-			break
-		}
-		within, at = inner, append(at, fieldpath.FieldNameElement(name))
-	}
-	return at
-}
-
-func (s *search) followItems(want, have []any, steps []string, at fieldpath.Path) bool {
-	keys := s.owners.keys(at)
-	found := false
-	for _, held := range have {
-		element, ok := itemOf(held, keys)
-		if !ok {
-			continue
-		}
-		path := append(at.Copy(), element)
-		i := find(want, element)
-		switch {
-		case i >= 0:
-			found = s.follow(want[i], held, steps, path) || found
-		case len(steps) == 1 && owns(s.owners.others, path) && s.clash(want, held, steps[0]):
-			s.found.Insert(path)
-			found = true
+	case err != nil:
+		return nil, nil, err
+	case t.asked > maxQuestions:
+		return nil, nil, refusal
+	case len(needed) < len(fields):
+		if result, err = t.without(needed); err != nil {
+			return nil, nil, err
 		}
 	}
-	return found
+	return fieldpath.NewSet(needed...), result, nil
 }
 
-// clash tells whether an item of a list that is not desired cannot be beside those that are: it
-// has the same in a field, or one of them has nothing in a field in which all need something as
-// soon as there are several.
-func (s *search) clash(want []any, held any, field string) bool {
-	of := func(item any) any {
-		content, _ := item.(map[string]any)
-		return content[field]
+// needed gives those of fields, the first ones rather than the last, that have to go for the server
+// to accept the object when gone have gone, and without all of which it does. It halves them, as
+// QuickXplain does (U. Junker, AAAI 2004): a few among many are found with few questions. grown is
+// false when the server is known to refuse the object of which only gone have gone.
+func (t *trial) needed(gone, fields []fieldpath.Path, grown bool) ([]fieldpath.Path, error) {
+	if t.asked > maxQuestions {
+		return nil, nil
 	}
-	switch s.cause {
-	case metav1.CauseTypeFieldValueDuplicate:
-		return of(held) != nil && slices.ContainsFunc(want, func(item any) bool { return same(of(item), of(held)) })
-	case metav1.CauseTypeFieldValueRequired:
-		return of(held) == nil || slices.ContainsFunc(want, func(item any) bool { return of(item) == nil })
-	}
-	return false
-}
-
-// beside finds the fields of a live map that somebody else wrote and that are not desired.
-func (s *search) beside(want, have any, at fieldpath.Path) bool {
-	desired, _ := want.(map[string]any)
-	held, _ := have.(map[string]any)
-	found := false
-	for _, name := range slices.Sorted(maps.Keys(held)) {
-		path := append(at.Copy(), fieldpath.FieldNameElement(name))
-		if desired != nil && desired[name] == nil && owns(s.owners.others, path) {
-			s.found.Insert(path)
-			found = true
+	if grown {
+		if _, err := t.without(gone); err == nil {
+			return nil, nil
+		} else if !refused(err) {
+			return nil, err
 		}
 	}
-	return found
+	if len(fields) == 1 {
+		return fields, nil
+	}
+	first, last := fields[:len(fields)/2], fields[len(fields)/2:]
+	late, err := t.needed(slices.Concat(gone, first), last, true)
+	if err != nil {
+		return nil, err
+	}
+	early, err := t.needed(slices.Concat(gone, late), first, len(late) > 0)
+	return slices.Concat(early, late), err
 }
 
-// steps splits a path as the API writes it, a.b[0].c[key], into its names, places and keys; a
-// dot inside brackets ends none.
-func steps(path string) []string {
-	inside := false
-	return strings.FieldsFunc(path, func(r rune) bool {
-		switch {
-		case r == '[':
-			inside = true
-		case r == ']':
-			inside = false
-		case r != '.' || inside:
-			return false
-		}
-		return true
-	})
+// refused tells that a server, or what it asks, does not accept an object as it is.
+func refused(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err)
+}
+
+// causes are what the answer of a server consists of; none when err is no answer.
+func causes(err error) []metav1.StatusCause {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) || answer.Status().Details == nil {
+		return nil
+	}
+	return answer.Status().Details.Causes
 }

@@ -3,12 +3,16 @@
 package managed
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/yaml"
@@ -98,11 +102,35 @@ type conflict struct {
 	// live is the object after the edit, with what hand and convoy own of it.
 	live, convoy, hand string
 	desired            string
-	causes             []*field.Error
+	// causes are what the server says for as long as the object has all of together, or for ever
+	// where that is nothing.
+	causes   []*field.Error
+	together []fieldpath.Path
 	// taken is what has to go, and merged the specification without it.
 	taken  []string
 	merged string
 }
+
+// refuses tells whether the server refuses an object.
+func (c conflict) refuses(obj *unstructured.Unstructured) bool {
+	return !slices.ContainsFunc(c.together, func(path fieldpath.Path) bool { return !has(obj.Object, path) })
+}
+
+// paths gives paths of a specification.
+func paths(all ...[]any) []fieldpath.Path {
+	var found []fieldpath.Path
+	for _, parts := range all {
+		found = append(found, fieldpath.MakePathOrDie(append([]any{"spec"}, parts...)...))
+	}
+	return found
+}
+
+// inWeb gives the path of something in the container web, keyed the path element of an item.
+func inWeb(parts ...any) []any {
+	return append([]any{"template", "spec", "containers", keyed("name", "web")}, parts...)
+}
+
+func keyed(fields ...any) fieldpath.PathElement { return fieldpath.KeyElementByFields(fields...) }
 
 func conflicts() []conflict {
 	container := field.NewPath("spec", "template", "spec", "containers").Index(0)
@@ -119,6 +147,7 @@ func conflicts() []conflict {
 			in(inPod, `"f:env":{"k:{\"name\":\"B\"}":{"f:value":{}},"k:{\"name\":\"C\"}":{".":{},"f:name":{},"f:value":{}}}`),
 			in(containers, "{name: web, env: [{name: A, value: a}, {name: B, valueFrom: {secretKeyRef: {name: s, key: k}}}]}"),
 			more(field.Invalid(container.Child("env").Index(1).Child("valueFrom"), "", "may not be specified when `value` is not empty")),
+			paths(inWeb("env", keyed("name", "B"), "value"), inWeb("env", keyed("name", "B"), "valueFrom")),
 			[]string{atWeb + `.env[name="B"].value`},
 			in(containers, "{name: web, env: [{name: A, value: a}, {name: B, valueFrom: {secretKeyRef: {name: s, key: k}}}, {name: C, value: c}]}"),
 		},
@@ -127,6 +156,7 @@ func conflicts() []conflict {
 			in(inPod, `"f:env":{"k:{\"name\":\"B\"}":{".":{},"f:name":{}}}`), in(inPod, `"f:env":{"k:{\"name\":\"B\"}":{"f:valueFrom":{"f:fieldRef":{}}}}`),
 			in(containers, "{name: web, env: [{name: B, value: x}]}"),
 			more(field.Invalid(container.Child("env").Index(0).Child("valueFrom"), "", "may not be specified when `value` is not empty")),
+			paths(inWeb("env", keyed("name", "B"), "value"), inWeb("env", keyed("name", "B"), "valueFrom")),
 			[]string{atWeb + `.env[name="B"].valueFrom`}, in(containers, "{name: web, env: [{name: B, value: x}]}"),
 		},
 		{
@@ -134,30 +164,35 @@ func conflicts() []conflict {
 			in(inPod, `"f:env":{"k:{\"name\":\"B\"}":{".":{},"f:name":{}}}`), in(inPod, `"f:env":{"k:{\"name\":\"B\"}":{"f:valueFrom":{"f:configMapKeyRef":{}}}}`),
 			in(containers, "{name: web, env: [{name: B, valueFrom: {secretKeyRef: {name: s, key: k}}}]}"),
 			more(field.Invalid(container.Child("env").Index(0).Child("valueFrom"), "", "may not have more than one field specified at a time")),
+			paths(inWeb("env", keyed("name", "B"), "valueFrom", "secretKeyRef"), inWeb("env", keyed("name", "B"), "valueFrom", "configMapKeyRef")),
 			[]string{atWeb + `.env[name="B"].valueFrom.configMapKeyRef`}, in(containers, "{name: web, env: [{name: B, valueFrom: {secretKeyRef: {name: s, key: k}}}]}"),
 		},
 		{
 			"the port of a Service", service("{name: http, port: 81, protocol: TCP, targetPort: 8080, nodePort: 30000}, {name: admin, port: 90, protocol: TCP}"),
 			"", `{"f:spec":{"f:ports":{"k:{\"port\":81,\"protocol\":\"TCP\"}":{".":{},"f:name":{},"f:port":{},"f:protocol":{},"f:targetPort":{}},"k:{\"port\":90,\"protocol\":\"TCP\"}":{".":{},"f:name":{},"f:port":{}}}}}`,
 			service("{name: http, port: 80, targetPort: 8080}"), more(field.Duplicate(port.Child("name"), "http")),
+			paths([]any{"ports", keyed("port", 80, "protocol", "TCP")}, []any{"ports", keyed("port", 81, "protocol", "TCP")}),
 			[]string{`.spec.ports[port=81,protocol="TCP"]`}, service("{name: admin, port: 90, protocol: TCP}, {name: http, port: 80, targetPort: 8080}"),
 		},
 		{
 			"the protocol of a port", service("{name: dns, port: 53, protocol: UDP}"), "",
 			`{"f:spec":{"f:ports":{"k:{\"port\":53,\"protocol\":\"UDP\"}":{".":{},"f:name":{},"f:port":{},"f:protocol":{}}}}}`,
 			service("{name: dns, port: 53}"), more(field.Duplicate(port.Child("name"), "dns")),
+			paths([]any{"ports", keyed("port", 53, "protocol", "TCP")}, []any{"ports", keyed("port", 53, "protocol", "UDP")}),
 			[]string{`.spec.ports[port=53,protocol="UDP"]`}, service("{name: dns, port: 53}"),
 		},
 		{
 			"the port of a Service without names", service("{port: 81, protocol: TCP, targetPort: 8080}"),
 			"", `{"f:spec":{"f:ports":{"k:{\"port\":81,\"protocol\":\"TCP\"}":{".":{},"f:port":{},"f:protocol":{},"f:targetPort":{}}}}}`,
 			service("{port: 80, targetPort: 8080}"), more(field.Required(port.Child("name"), "")),
+			paths([]any{"ports", keyed("port", 80, "protocol", "TCP")}, []any{"ports", keyed("port", 81, "protocol", "TCP")}),
 			[]string{`.spec.ports[port=81,protocol="TCP"]`}, service("{port: 80, targetPort: 8080}"),
 		},
 		{
 			"a port without a name beside one with", service("{port: 81, protocol: TCP}, {name: admin, port: 90, protocol: TCP}"),
 			"", `{"f:spec":{"f:ports":{"k:{\"port\":81,\"protocol\":\"TCP\"}":{".":{},"f:port":{}},"k:{\"port\":90,\"protocol\":\"TCP\"}":{".":{},"f:name":{},"f:port":{}}}}}`,
 			service("{name: http, port: 80}"), more(field.Required(port.Child("name"), "")),
+			paths([]any{"ports", keyed("port", 80, "protocol", "TCP")}, []any{"ports", keyed("port", 81, "protocol", "TCP")}),
 			[]string{`.spec.ports[port=81,protocol="TCP"]`}, service("{name: admin, port: 90, protocol: TCP}, {name: http, port: 80}"),
 		},
 		{
@@ -165,6 +200,7 @@ func conflicts() []conflict {
 			in(inPod, `"f:ports":{"k:{\"containerPort\":9090,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{},"f:name":{},"f:protocol":{}}}`),
 			in(containers, "{name: web, ports: [{name: http, containerPort: 8080}]}"),
 			more(field.Duplicate(container.Child("ports").Index(1).Child("name"), "http")),
+			paths(inWeb("ports", keyed("containerPort", 8080, "protocol", "TCP")), inWeb("ports", keyed("containerPort", 9090, "protocol", "TCP"))),
 			[]string{atWeb + `.ports[containerPort=9090,protocol="TCP"]`}, in(containers, "{name: web, ports: [{name: http, containerPort: 8080}]}"),
 		},
 		{
@@ -172,12 +208,14 @@ func conflicts() []conflict {
 			in(inPod, `"f:readinessProbe":{".":{},"f:tcpSocket":{".":{},"f:port":{}},"f:periodSeconds":{}}`),
 			in(containers, "{name: web, readinessProbe: {httpGet: {port: 80}}}"),
 			more(field.Forbidden(container.Child("readinessProbe", "tcpSocket"), "may not specify more than 1 handler type")),
+			paths(inWeb("readinessProbe", "httpGet"), inWeb("readinessProbe", "tcpSocket")),
 			[]string{atWeb + ".readinessProbe.tcpSocket"}, in(containers, "{name: web, readinessProbe: {httpGet: {port: 80}, periodSeconds: 5, timeoutSeconds: 1}}"),
 		},
 		{
 			"another probe, where the server names the desired one", in(containers, "{name: web, readinessProbe: {httpGet: {port: 80}, timeoutSeconds: 1}}"), in(inPod, `"f:image":{}`),
 			in(inPod, `"f:readinessProbe":{"f:httpGet":{".":{},"f:port":{}}}`), in(containers, "{name: web, readinessProbe: {tcpSocket: {port: 80}}}"),
 			more(field.Forbidden(container.Child("readinessProbe", "tcpSocket"), "may not specify more than 1 handler type")),
+			paths(inWeb("readinessProbe", "httpGet"), inWeb("readinessProbe", "tcpSocket")),
 			[]string{atWeb + ".readinessProbe.httpGet"}, in(containers, "{name: web, readinessProbe: {tcpSocket: {port: 80}, timeoutSeconds: 1}}"),
 		},
 		{
@@ -186,6 +224,7 @@ func conflicts() []conflict {
 			`{"f:spec":{"f:template":{"f:spec":{"f:volumes":{"k:{\"name\":\"v\"}":{"f:hostPath":{".":{},"f:path":{}}},"k:{\"name\":\"w\"}":{".":{},"f:name":{},"f:hostPath":{}}}}}}}`,
 			"{apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {volumes: [{name: v, emptyDir: {}}]}}}}",
 			more(field.Forbidden(volume.Child("hostPath"), "may not specify more than 1 volume type")),
+			paths([]any{"template", "spec", "volumes", keyed("name", "v"), "emptyDir"}, []any{"template", "spec", "volumes", keyed("name", "v"), "hostPath"}),
 			[]string{`.spec.template.spec.volumes[name="v"].hostPath`},
 			"{apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {volumes: [{name: v, emptyDir: {}}, {name: w, hostPath: {path: /b}}]}}}}",
 		},
@@ -193,36 +232,96 @@ func conflicts() []conflict {
 			"a default of another strategy, which is nobody's", "{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 3, strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 1}}}}",
 			`{"f:spec":{"f:strategy":{"f:type":{}}}}`, `{"f:spec":{"f:paused":{}}}`, "{apiVersion: apps/v1, kind: Deployment, spec: {strategy: {type: Recreate}}}",
 			more(field.Forbidden(field.NewPath("spec", "strategy", "rollingUpdate"), "may not be specified when strategy `type` is 'Recreate'")),
+			paths([]any{"strategy", "rollingUpdate"}),
 			[]string{".spec.strategy.rollingUpdate"}, "{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 3, strategy: {type: Recreate}}}",
 		},
 		{
 			"a whole that is named", "{apiVersion: policy/v1, kind: PodDisruptionBudget, spec: {maxUnavailable: 1, more: 1, replicas: 3}}",
 			`{"f:spec":{"f:old":{}}}`, `{"f:spec":{"f:maxUnavailable":{}}}`, "{apiVersion: policy/v1, kind: PodDisruptionBudget, spec: {minAvailable: 1}}",
 			more(field.Invalid(field.NewPath("spec"), "", "minAvailable and maxUnavailable cannot be both set")),
+			paths([]any{"minAvailable"}, []any{"maxUnavailable"}),
 			[]string{".spec.maxUnavailable"}, "{apiVersion: policy/v1, kind: PodDisruptionBudget, spec: {minAvailable: 1, more: 1, replicas: 3}}",
 		},
 		{
 			"a limit under a request", in(containers, "{name: web, resources: {requests: {memory: 1Gi}, limits: {memory: 1Gi}}}"), in(inPod, `"f:image":{}`),
 			in(inPod, `"f:resources":{"f:requests":{"f:memory":{}},"f:limits":{".":{},"f:memory":{}}}`), in(containers, "{name: web, resources: {requests: {memory: 2Gi}}}"),
 			more(field.Invalid(container.Child("resources", "requests"), "2Gi", "must be less than or equal to memory limit of 1Gi")),
+			paths(inWeb("resources", "limits", "memory")),
 			[]string{atWeb + ".resources.limits"}, in(containers, "{name: web, resources: {requests: {memory: 2Gi}}}"),
 		},
 		{
+			"a whole specification that is named, in which others have more",
+			"{apiVersion: policy/v1, kind: PodDisruptionBudget, spec: {clusterIP: 10.0.0.1, maxUnavailable: 1, replicas: 7, selector: {matchLabels: {a: b}, matchExpressions: [x]}, size: 3}}",
+			`{"f:spec":{"f:selector":{"f:matchLabels":{"f:a":{}}}}}`, `{"f:spec":{"f:clusterIP":{},"f:maxUnavailable":{},"f:replicas":{},"f:selector":{"f:matchExpressions":{}},"f:size":{}}}`,
+			"{apiVersion: policy/v1, kind: PodDisruptionBudget, spec: {minAvailable: 1, selector: {matchLabels: {a: b}}}}",
+			more(field.Invalid(field.NewPath("spec"), "", "minAvailable and maxUnavailable cannot be both set")),
+			paths([]any{"minAvailable"}, []any{"maxUnavailable"}),
+			[]string{".spec.maxUnavailable"},
+			"{apiVersion: policy/v1, kind: PodDisruptionBudget, spec: {clusterIP: 10.0.0.1, minAvailable: 1, replicas: 7, selector: {matchLabels: {a: b}, matchExpressions: [x]}, size: 3}}",
+		},
+		{
+			"a whole container that is named",
+			in(containers, "{name: web, env: [{name: C, value: c}], tty: true, readinessProbe: {tcpSocket: {port: 80, host: h}, periodSeconds: 5}}, {name: sidecar, image: s, tty: true}"),
+			in(inPod, `"f:image":{}`),
+			`{"f:spec":{"f:replicas":{},"f:template":{"f:spec":{"f:containers":{
+				"k:{\"name\":\"web\"}":{".":{},"f:name":{},"f:env":{".":{},"k:{\"name\":\"C\"}":{".":{},"f:name":{},"f:value":{}}},"f:tty":{},"f:readinessProbe":{".":{},"f:periodSeconds":{},"f:tcpSocket":{".":{},"f:port":{},"f:host":{}}}},
+				"k:{\"name\":\"sidecar\"}":{".":{},"f:name":{},"f:image":{},"f:tty":{}}}}}}}`,
+			in(containers, "{name: web, readinessProbe: {httpGet: {port: 80}}}"),
+			more(field.Invalid(container, "", "one kind of probe only")),
+			paths(inWeb("readinessProbe", "httpGet"), inWeb("readinessProbe", "tcpSocket")),
+			[]string{atWeb + ".readinessProbe.tcpSocket"},
+			in(containers, "{name: web, env: [{name: C, value: c}], tty: true, readinessProbe: {httpGet: {port: 80}, periodSeconds: 5}}, {name: sidecar, image: s, tty: true}"),
+		},
+		{
+			"a whole object that is named", "{apiVersion: v1, kind: X, data: {k: v}, metadata: {labels: {l: v}}, status: {a: 1}, spec: {replicas: 3, mode: {name: m, fast: true}}}",
+			"", `{"f:data":{"f:k":{}},"f:metadata":{"f:labels":{"f:l":{}}},"f:status":{"f:a":{}},"f:spec":{"f:replicas":{},"f:mode":{".":{},"f:name":{},"f:fast":{}}}}`,
+			"{apiVersion: v1, kind: X, spec: {mode: {name: m}, safe: true}}",
+			more(field.Invalid(nil, "", "what is fast is not safe")),
+			paths([]any{"safe"}, []any{"mode", "fast"}),
+			[]string{".spec.mode.fast"}, "{apiVersion: v1, kind: X, spec: {replicas: 3, mode: {name: m}, safe: true}}",
+		},
+		{
+			"a map that is named, of which one thing is in the way", in(containers, "{name: web, resources: {requests: {memory: 1Gi}, limits: {cpu: 1, memory: 1Gi}}}"), in(inPod, `"f:image":{}`),
+			in(inPod, `"f:resources":{"f:requests":{"f:memory":{}},"f:limits":{".":{},"f:cpu":{},"f:memory":{}}}`), in(containers, "{name: web, resources: {requests: {memory: 2Gi}}}"),
+			more(field.Invalid(container.Child("resources", "limits"), "", "is less than the request")),
+			paths(inWeb("resources", "limits", "memory")),
+			[]string{atWeb + ".resources.limits.memory"}, in(containers, "{name: web, resources: {requests: {memory: 2Gi}, limits: {cpu: 1}}}"),
+		},
+		{
+			"a list that is not desired, of which one item is in the way", "{apiVersion: v1, kind: X, spec: {rules: [{name: a, x: 1}, {name: b, x: 1}]}}", "",
+			`{"f:spec":{"f:rules":{".":{},"k:{\"name\":\"a\"}":{".":{},"f:name":{},"f:x":{}},"k:{\"name\":\"b\"}":{".":{},"f:name":{},"f:x":{}}}}}`,
+			"{apiVersion: v1, kind: X, spec: {size: 1}}", more(field.Invalid(field.NewPath("spec", "rules").Index(1).Child("x"), "", "too much for the size")),
+			paths([]any{"rules", keyed("name", "b")}),
+			[]string{`.spec.rules[name="b"]`}, "{apiVersion: v1, kind: X, spec: {size: 1, rules: [{name: a, x: 1}]}}",
+		},
+		{
+			"what tells an item apart is not in the way", service("{port: 80, protocol: TCP, appProtocol: x}"), "",
+			`{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:port":{},"f:protocol":{},"f:appProtocol":{}}}}}`,
+			service("{port: 80}"), more(field.Invalid(field.NewPath("spec", "ports").Index(0), "", "no protocols here")),
+			paths([]any{"ports", keyed("port", 80, "protocol", "TCP"), "appProtocol"}),
+			[]string{`.spec.ports[port=80,protocol="TCP"].appProtocol`}, service("{port: 80, protocol: TCP}"),
+		},
+		{
 			"only what cannot change", "{apiVersion: v1, kind: Service, spec: {a: 1, b: 1}}", "", `{"f:spec":{"f:b":{}}}`, "{apiVersion: v1, kind: Service, spec: {a: 2}}",
-			more(field.Invalid(field.NewPath("spec", "a"), "", "field is immutable")), nil, "",
+			more(field.Invalid(field.NewPath("spec", "a"), "", "field is immutable")), nil, nil, "",
 		},
 		{
 			"only what is wrong by itself", "{apiVersion: v1, kind: Service, spec: {a: 1, b: 1}}", "", `{"f:spec":{"f:b":{}}}`, "{apiVersion: v1, kind: Service, spec: {a: 2}}",
-			more(field.Invalid(field.NewPath("spec", "a"), "2", "must be less")), nil, "",
+			more(field.Invalid(field.NewPath("spec", "a"), "2", "must be less")), nil, nil, "",
 		},
 		{
 			"nowhere", "{apiVersion: v1, kind: Service, spec: {a: 1, list: [1]}}", "", `{"f:spec":{"f:b":{}}}`, "{apiVersion: v1, kind: Service, spec: {a: 2, list: [2]}}",
 			[]*field.Error{
 				field.Invalid(field.NewPath("status", "x").Index(7), "", ""), field.Invalid(nil, "", ""), field.Invalid(field.NewPath("spec", "list").Index(0), "", ""),
 				field.Invalid(field.NewPath("spec", "a", "deeper"), "", ""),
-			}, nil, "",
+			}, nil, nil, "",
 		},
 	}
+}
+
+// answer is a server's refusal.
+func answer(errs ...*field.Error) error {
+	return apierrors.NewInvalid(schema.GroupKind{Kind: "X"}, "x", errs)
 }
 
 func TestInTheWay(t *testing.T) {
@@ -230,23 +329,91 @@ func TestInTheWay(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			g := NewWithT(t)
 			live, desired := live(t, test.live, test.convoy, test.hand), object(t, test.desired)
-			var causes []metav1.StatusCause
-			for _, err := range test.causes {
-				causes = append(causes, cause(err))
-			}
-			before := live.DeepCopy()
-			taken, err := InTheWay(live, desired, causes)
-			g.Expect(err).NotTo(HaveOccurred())
-			var paths []string
-			taken.Iterate(func(path fieldpath.Path) { paths = append(paths, path.String()) })
-			g.Expect(paths).To(Equal(test.taken))
-			if test.merged == "" {
+			before, refusal := live.DeepCopy(), answer(test.causes...)
+			fields, result, err := InTheWay(live, desired, refusal, func(obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+				if test.refuses(obj) {
+					return nil, refusal
+				}
+				return obj, nil
+			}, apierrors.IsInvalid)
+			g.Expect(live).To(Equal(before))
+			if test.taken == nil {
+				g.Expect(err).To(Equal(refusal))
 				return
 			}
-			merged, err := Merged(live, desired, taken)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(merged.Object["spec"]).To(Equal(object(t, test.merged).Object["spec"]))
-			g.Expect(live).To(Equal(before))
+			var taken []string
+			fields.Iterate(func(path fieldpath.Path) { taken = append(taken, path.String()) })
+			g.Expect(taken).To(Equal(test.taken))
+			g.Expect(result.Object["spec"]).To(Equal(object(t, test.merged).Object["spec"]))
+		})
+	}
+}
+
+// TestInTheWayInTurns: a refusal may hide another one, and each names what is in the way.
+func TestInTheWayInTurns(t *testing.T) {
+	g := NewWithT(t)
+	live := live(t, "{apiVersion: v1, kind: X, spec: {a: 1, b: 1, c: 1}}", "", `{"f:spec":{"f:a":{},"f:b":{},"f:c":{}}}`)
+	for _, denial := range []error{nil, apierrors.NewForbidden(schema.GroupResource{}, "x", nil)} {
+		fields, _, err := InTheWay(live, object(t, "{apiVersion: v1, kind: X, spec: {d: 1}}"), answer(field.Forbidden(field.NewPath("spec", "a"), "no a")),
+			func(obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+				spec := obj.Object["spec"].(map[string]any)
+				switch {
+				case spec["a"] != nil:
+					return nil, answer(field.Forbidden(field.NewPath("spec", "a"), "no a"))
+				case denial != nil:
+					return nil, denial
+				case spec["b"] != nil:
+					return nil, answer(field.Forbidden(field.NewPath("spec", "b"), "no b"))
+				}
+				return obj, nil
+			}, apierrors.IsInvalid)
+		if denial != nil {
+			g.Expect(err).To(Equal(denial), "it says nothing of what is in the way")
+			continue
+		}
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(fields.String()).To(Equal(".spec.a\n.spec.b"))
+	}
+}
+
+// TestInTheWayIsFoundWithFewQuestions, or not at all.
+func TestInTheWayIsFoundWithFewQuestions(t *testing.T) {
+	const many = 1000
+	spec, owned := map[string]any{}, map[string]any{}
+	for i := range many {
+		spec[fmt.Sprint("k", i)], owned[fmt.Sprint("f:k", i)] = int64(1), map[string]any{}
+	}
+	fields, err := json.Marshal(map[string]any{"f:spec": owned})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	live := live(t, "{apiVersion: v1, kind: X}", "", string(fields))
+	live.Object["spec"] = spec
+	desired, refusal := object(t, "{apiVersion: v1, kind: X, spec: {d: 1}}"), answer(field.Invalid(field.NewPath("spec"), "", "too much"))
+	for _, test := range []struct {
+		name    string
+		refuses func(spec map[string]any) bool
+		want    string
+	}{
+		{"one of many", func(spec map[string]any) bool { return spec["k777"] != nil }, ".spec.k777"},
+		{"two of many", func(spec map[string]any) bool { return spec["k7"] != nil || spec["k777"] != nil }, ".spec.k7\n.spec.k777"},
+		{"half of them", func(spec map[string]any) bool { return len(spec) > many/2 }, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			asked := 0
+			fields, _, err := InTheWay(live, desired, refusal, func(obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+				if asked++; test.refuses(obj.Object["spec"].(map[string]any)) {
+					return nil, refusal
+				}
+				return obj, nil
+			}, apierrors.IsInvalid)
+			g.Expect(asked).To(BeNumerically("<=", maxQuestions+1))
+			if test.want == "" {
+				g.Expect(err).To(Equal(refusal), "what cannot be told stays")
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(fields.String()).To(Equal(test.want))
 		})
 	}
 }

@@ -39,6 +39,22 @@ func ownersOf(live *unstructured.Unstructured) (owners, error) {
 	return o, nil
 }
 
+// Written are the fields of an object that convoy wrote, whether or not by applying it.
+func Written(live *unstructured.Unstructured) (*fieldpath.Set, error) {
+	written := fieldpath.NewSet()
+	for _, entry := range live.GetManagedFields() {
+		if entry.Manager != corev1alpha1.FieldManager {
+			continue
+		}
+		fields, err := Fields(entry)
+		if err != nil {
+			return nil, err
+		}
+		written = written.Union(fields)
+	}
+	return written, nil
+}
+
 // byConvoy tells the entry of what convoy applied.
 func byConvoy(entry metav1.ManagedFieldsEntry) bool {
 	return entry.Manager == corev1alpha1.FieldManager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""

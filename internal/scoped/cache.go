@@ -112,7 +112,7 @@ func (c *Cache[S]) Show(scope S) {
 	}
 	p.shown = true
 	for key, object := range p.objects {
-		c.put(key, object, true)
+		c.put(key, object, nil, true)
 	}
 }
 
@@ -152,11 +152,12 @@ func (c *Cache[S]) Wait() { c.running.Wait() }
 
 // The methods below are called with the lock held.
 
-// put brings a state of an object that a scope tells of in. Of an object that two scopes tell
-// of, because it moves between them, the newer state stands.
-func (c *Cache[S]) put(key string, object any, initial bool) {
+// put brings a state of an object that a scope tells of in, in place of before, which the same scope
+// told of last, or nil. Of an object that two scopes tell of, because it moves between them, the newer
+// state stands. Of one it is the last that was told: a host that was restored has older ones.
+func (c *Cache[S]) put(key string, object, before any, initial bool) {
 	known, exists, _ := c.indexer.GetByKey(key)
-	if exists && older(object, known) {
+	if exists && known != before && older(object, known) {
 		return
 	}
 	_ = c.indexer.Update(object)

@@ -34,9 +34,10 @@ func (p *part[S]) Add(object any) error {
 		return nil
 	}
 	key := keys[0]
+	before := p.objects[key]
 	p.objects[key] = kept[key]
 	if p.shown {
-		p.cache.put(key, kept[key], false)
+		p.cache.put(key, kept[key], before, false)
 	}
 	return nil
 }
@@ -78,12 +79,19 @@ func (p *part[S]) Replace(objects []any, _ string) error {
 	p.objects = fresh
 	if p.shown {
 		for _, key := range keys {
-			p.cache.put(key, fresh[key], initial)
+			p.cache.put(key, fresh[key], before[key], initial)
 		}
 		for key, object := range before {
-			if _, ok := fresh[key]; !ok {
-				p.cache.take(key, cache.DeletedFinalStateUnknown{Key: key, Obj: object})
+			if _, ok := fresh[key]; ok {
+				continue
 			}
+			if known, _, _ := p.cache.indexer.GetByKey(key); known == object {
+				if other := p.cache.shownElsewhere(key); other != nil {
+					p.cache.put(key, other, known, initial) // it is back there, on a host that was restored
+					continue
+				}
+			}
+			p.cache.take(key, cache.DeletedFinalStateUnknown{Key: key, Obj: object})
 		}
 	}
 	if initial {

@@ -27,14 +27,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/client-go/applyconfigurations"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 )
 
 // apiServer keeps objects as a kube-apiserver does, in what the applier relies on: the real
-// field manager of server-side apply (without schemas, so that lists are one value each),
-// preconditions on uid and resourceVersion, dry runs, merge and JSON patches, deletion with
+// field manager of server-side apply (with the schemas of Kubernetes' own kinds; lists of others are
+// one value each), preconditions on uid and resourceVersion, dry runs, merge and JSON patches, deletion with
 // preconditions, propagation and finalizers. Its answers are those of a kube-apiserver 1.37.
 type apiServer struct {
 	dynamic  dynamic.Interface
@@ -468,9 +470,25 @@ func invalid(gvk schema.GroupVersionKind, name string, causes ...metav1.StatusCa
 	return s
 }
 
-// fieldManager is the server's bookkeeping of field ownership, for objects without schema.
+// builtin are Kubernetes' own kinds, and schemas what is known of them.
+var (
+	builtin = sync.OnceValue(func() *runtime.Scheme {
+		kinds := runtime.NewScheme() // others may have added to the one of client-go
+		if err := scheme.AddToScheme(kinds); err != nil {
+			panic(err)
+		}
+		return kinds
+	})
+	schemas = sync.OnceValue(func() managedfields.TypeConverter { return applyconfigurations.NewTypeConverter(builtin()) })
+)
+
+// fieldManager is the server's bookkeeping of field ownership.
 func fieldManager(gvk schema.GroupVersionKind) *managedfields.FieldManager {
-	m, err := managedfields.NewDefaultCRDFieldManager(managedfields.NewDeducedTypeConverter(), asIs{}, asIs{}, asIs{}, gvk, gvk.GroupVersion(), "", nil)
+	types := managedfields.NewDeducedTypeConverter()
+	if builtin().Recognizes(gvk) {
+		types = schemas()
+	}
+	m, err := managedfields.NewDefaultCRDFieldManager(types, asIs{}, asIs{}, asIs{}, gvk, gvk.GroupVersion(), "", nil)
 	if err != nil {
 		panic(err)
 	}

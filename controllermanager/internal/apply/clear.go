@@ -23,10 +23,16 @@ import (
 // the tcpSocket that somebody made of the httpGet of a probe, or the port 81 that has the name
 // of port 80. The error is the server's last answer when taking away does not help.
 //
+// An object that somebody changes meanwhile is looked at again, and applied as it is first: what
+// was in the way may be gone, or convoy's by now.
+//
 // Where conflicts with other managers are not overridden, nothing of theirs is taken.
 func (d *delivery) clear(ctx context.Context, cause error) (*unstructured.Unstructured, error) {
 	for range maxReads {
 		live, err := d.client.Get(ctx, d.key.Name, metav1.GetOptions{})
+		if absent(err) {
+			break
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -36,54 +42,37 @@ func (d *delivery) clear(ctx context.Context, cause error) (*unstructured.Unstru
 			return nil, err
 		}
 		body := withIgnored(d.desired, live, d.ignored)
-		fields, err := d.inTheWay(ctx, live, body, cause)
-		if err != nil {
-			return nil, err
+		applied, err := d.patch(ctx, body, at(live))
+		if apierrors.IsInvalid(err) && !outdated(err) {
+			cause = err
+			applied, err = d.applyCleared(ctx, live, body, cause)
 		}
-		if conflicts := conflictsIn(live, fields); !d.override && len(conflicts) > 0 {
-			return nil, &ConflictError{Conflicts: conflicts, cause: cause}
-		}
-		applied, err := d.applyWithout(ctx, live, body, fields)
-		if !outdated(err) {
+		if !outdated(err) && !absent(err) {
 			return applied, err
 		}
 	}
 	return nil, &WaitingError{For: "the object to be left alone for a moment: it changed whenever it was about to be applied", cause: cause}
 }
 
-// inTheWay finds what the server would have to take off a live object to accept the desired one,
-// and asks it whether it would then. The error is the server's last answer when it would not:
-// nothing was written.
-func (d *delivery) inTheWay(ctx context.Context, live, body *unstructured.Unstructured, cause error) (*fieldpath.Set, error) {
-	fields := fieldpath.NewSet()
-	for range maxReads {
-		more, err := managed.InTheWay(live, body, causes(cause))
+// applyCleared applies over an object that was read without what is in the way of it, which cause
+// says.
+func (d *delivery) applyCleared(ctx context.Context, live, body *unstructured.Unstructured, cause error) (*unstructured.Unstructured, error) {
+	fields, _, err := managed.InTheWay(live, body, cause, func(object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		patch, err := managed.Replacement(live.Object, object.Object)
 		if err != nil {
 			return nil, err
 		}
-		if more.Difference(fields).Empty() {
-			break
-		}
-		fields = fields.Union(more)
-		merged, err := managed.Merged(live, body, fields)
-		if err != nil {
-			return nil, err
-		}
-		patch, err := managed.Replacement(live.Object, merged.Object)
-		if err != nil {
-			return nil, err
-		}
-		_, err = d.client.Patch(ctx, d.key.Name, types.JSONPatchType, patch, metav1.PatchOptions{
+		return d.client.Patch(ctx, d.key.Name, types.JSONPatchType, patch, metav1.PatchOptions{
 			FieldManager: corev1alpha1.FieldManager, DryRun: []string{metav1.DryRunAll},
 		})
-		if err == nil {
-			return fields, nil
-		}
-		if cause = err; !apierrors.IsInvalid(err) {
-			break
-		}
+	}, apierrors.IsInvalid)
+	if err != nil {
+		return nil, err
 	}
-	return nil, cause
+	if conflicts := conflictsIn(live, fields); !d.override && len(conflicts) > 0 {
+		return nil, &ConflictError{Conflicts: conflicts, cause: cause}
+	}
+	return d.applyWithout(ctx, live, body, fields)
 }
 
 // applyWithout applies over an object that was read, without some of its fields. They are

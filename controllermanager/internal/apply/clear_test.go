@@ -4,6 +4,7 @@ package apply
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -100,6 +101,155 @@ func TestWhatIsBesideTheDesiredChangesMeanwhile(t *testing.T) {
 			g.Expect(s.get(widgetPath).Object["spec"]).To(HaveKeyWithValue("probe", And(HaveKey("httpGet"), Not(HaveKey("tcpSocket")))))
 		})
 	}
+}
+
+// TestAnItemBesideTheDesiredChangesMeanwhile: once an item of a list is convoy's, nothing tells any
+// more that it was in the way.
+func TestAnItemBesideTheDesiredChangesMeanwhile(t *testing.T) {
+	const path = "api/v1/namespaces/shop/services/web"
+	service := rendered("{apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop}, spec: {ports: [{name: http, port: 80, protocol: TCP}]}}")
+	one := func(number int64) map[string]any {
+		return map[string]any{"name": "http", "port": number, "protocol": "TCP"}
+	}
+	for _, test := range []struct {
+		name    string
+		between func(s *apiServer, o *unstructured.Unstructured) // the handing over and the apply
+	}{
+		{"in something else", func(s *apiServer, o *unstructured.Unstructured) { s.put(path, "hand", touched(o)) }},
+		{"and is written again", func(s *apiServer, o *unstructured.Unstructured) {
+			_ = unstructured.SetNestedSlice(o.Object, []any{one(82)}, "spec", "ports")
+			s.put(path, "hand", o)
+		}},
+		{"and is gone", func(s *apiServer, o *unstructured.Unstructured) {
+			unstructured.RemoveNestedField(o.Object, "spec", "ports")
+			s.put(path, "hand", o)
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := newAPIServer(t)
+			e := apply1(t, applier(s, release()), service)
+			s.refuse = sameNames
+			edited := s.get(path).DeepCopy()
+			g.Expect(unstructured.SetNestedSlice(edited.Object, []any{one(81)}, "spec", "ports")).To(Succeed())
+			s.put(path, "hand", edited)
+			handedOver := false
+			s.before = func(r request) {
+				if r.verb == "apply" && handedOver {
+					s.before = nil
+					test.between(s, s.get(path).DeepCopy())
+				}
+				handedOver = handedOver || r.verb == "json" && !r.dryRun
+			}
+
+			result := applier(s, release(), e).Apply(t.Context(), []render.Object{service})[0]
+
+			g.Expect(result.Err).NotTo(HaveOccurred())
+			g.Expect(s.before).To(BeNil(), "it changed in between")
+			g.Expect(result.UID).To(Equal(e.UID))
+			g.Expect(s.get(path).Object["spec"]).To(HaveKeyWithValue("ports", ConsistOf(one(80))))
+		})
+	}
+}
+
+// touched is an object with something that nobody desires.
+func touched(o *unstructured.Unstructured) *unstructured.Unstructured {
+	o.SetAnnotations(map[string]string{corev1alpha1.AnnotationRelease: own, "touched": "yes"})
+	return o
+}
+
+// sameNames refuses two ports of one name.
+func sameNames(r request) *metav1.Status {
+	if r.result == nil {
+		return nil
+	}
+	names := map[any]bool{}
+	ports, _, _ := unstructured.NestedSlice(r.result.Object, "spec", "ports")
+	for i, port := range ports {
+		name := port.(map[string]any)["name"]
+		if names[name] {
+			return invalid(r.result.GroupVersionKind(), r.result.GetName(), metav1.StatusCause{
+				Type: metav1.CauseTypeFieldValueDuplicate, Field: fmt.Sprintf("spec.ports[%d].name", i), Message: fmt.Sprintf("Duplicate value: %q", name)})
+		}
+		names[name] = true
+	}
+	return nil
+}
+
+// TestAnObjectThatNeverRests is tried again later.
+func TestAnObjectThatNeverRests(t *testing.T) {
+	g := NewWithT(t)
+	s, e := tampered(t)
+	s.before = func(r request) {
+		if r.verb == "json" && !r.dryRun {
+			s.change(widgetPath, func(o *unstructured.Unstructured) { o.Object["beat"] = o.GetResourceVersion() })
+		}
+	}
+	a := applier(s, release(), e)
+	result := a.Apply(t.Context(), []render.Object{widgetOf("{probe: {httpGet: {port: 80}}}")})[0]
+	g.Expect(Reason(result.Err)).To(Equal(corev1alpha1.ReasonProgressing))
+	g.Expect(Retryable(result.Err)).To(BeTrue())
+
+	s.before = nil
+	result = a.Apply(t.Context(), []render.Object{widgetOf("{probe: {httpGet: {port: 80}}}")})[0]
+	g.Expect(result.Err).NotTo(HaveOccurred())
+}
+
+// TestWhatGoesMeanwhile is made again later.
+func TestWhatGoesMeanwhile(t *testing.T) {
+	g := NewWithT(t)
+	s, e := tampered(t)
+	s.before = func(r request) {
+		if r.verb == "json" && !r.dryRun {
+			s.before = nil
+			s.drop(widgetPath)
+		}
+	}
+	a := applier(s, release(), e)
+	g.Expect(Retryable(a.Apply(t.Context(), []render.Object{widgetOf("{probe: {httpGet: {port: 80}}}")})[0].Err)).To(BeTrue())
+	g.Expect(s.before).To(BeNil())
+	result := a.Apply(t.Context(), []render.Object{widgetOf("{probe: {httpGet: {port: 80}}}")})[0]
+	g.Expect(result.Err).NotTo(HaveOccurred())
+	g.Expect(result.Action).To(Equal(Recreated))
+}
+
+// TestOnlyWhatIsInTheWayGoes: the server speaks of the whole specification, in which others have more.
+func TestOnlyWhatIsInTheWayGoes(t *testing.T) {
+	g := NewWithT(t)
+	s := newAPIServer(t)
+	e := apply1(t, applier(s, release()), widgetOf("{min: 1, probe: {httpGet: {port: 80}}}"))
+	s.refuse = func(r request) *metav1.Status {
+		if r.result == nil {
+			return nil
+		}
+		if spec, _, _ := unstructured.NestedMap(r.result.Object, "spec"); spec["min"] == nil || spec["max"] == nil {
+			return nil
+		}
+		return invalid(r.result.GroupVersionKind(), "w", metav1.StatusCause{
+			Type: metav1.CauseTypeFieldValueInvalid, Field: "spec", Message: `Invalid value: "object": min and max cannot be both set`})
+	}
+	live := s.get(widgetPath).DeepCopy()
+	delete(live.Object["spec"].(map[string]any), "min")
+	live.Object["spec"].(map[string]any)["replicas"] = int64(7)
+	live = s.put(widgetPath, "autoscaler", live).DeepCopy()
+	live.Object["spec"].(map[string]any)["max"] = int64(2)
+	live.Object["spec"].(map[string]any)["sidecar"] = map[string]any{"image": "s"}
+	s.put(widgetPath, "hand", live)
+
+	result := applier(s, release(), e).Apply(t.Context(), []render.Object{widgetOf("{min: 1, probe: {httpGet: {port: 80}}}")})[0]
+
+	g.Expect(result.Err).NotTo(HaveOccurred())
+	g.Expect(s.get(widgetPath).Object["spec"]).To(Equal(map[string]any{
+		"min": int64(1), "probe": map[string]any{"httpGet": map[string]any{"port": int64(80)}},
+		"replicas": int64(7), "sidecar": map[string]any{"image": "s"},
+	}))
+	owned := map[string]string{}
+	for _, entry := range s.get(widgetPath).GetManagedFields() {
+		owned[entry.Manager] += entry.FieldsV1.GetRawString()
+	}
+	g.Expect(owned).To(HaveKeyWithValue("autoscaler", ContainSubstring("f:replicas")))
+	g.Expect(owned).To(HaveKeyWithValue("hand", And(ContainSubstring("f:sidecar"), Not(ContainSubstring("f:max")))))
+	g.Expect(owned).To(HaveKeyWithValue("convoy", Not(ContainSubstring("f:replicas"))))
 }
 
 // TestADefaultIsNobodys: what nobody wrote is in nobody's way, also where conflicts are not overridden.

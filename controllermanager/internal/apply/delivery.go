@@ -114,11 +114,10 @@ func (d *delivery) sendRead(ctx context.Context) (*unstructured.Unstructured, Ac
 }
 
 // free tells whether this Release may write to the object. One that another Release has is
-// claimed; the error is outdated when it changed meanwhile. What has not the form of a mark is
-// nobody's.
+// claimed; the error is outdated when it changed meanwhile.
 func (d *delivery) free(ctx context.Context, live *unstructured.Unstructured) error {
-	owner := live.GetAnnotations()[corev1alpha1.AnnotationRelease]
-	if _, _, _, marks := corev1alpha1.ParseReleaseAnnotation(owner); !marks || owner == d.owner {
+	owner := ownerOf(live)
+	if owner == "" || owner == d.owner {
 		return terminating(live)
 	}
 	free, err := d.givenUp(ctx, owner)
@@ -200,10 +199,6 @@ func with(body *unstructured.Unstructured, pre precondition) map[string]any {
 	content := maps.Clone(body.Object)
 	content["metadata"] = metadata
 	return content
-}
-
-func (a *Applier) owns(live *unstructured.Unstructured) bool {
-	return live.GetAnnotations()[corev1alpha1.AnnotationRelease] == a.owner
 }
 
 // terminating gives an error for an object that is being deleted: what is applied to it

@@ -74,7 +74,7 @@ func (d *delivery) givenUp(ctx context.Context, owner string) (bool, error) {
 // can act on what the other has just changed. claimed is false where it cannot be said, and
 // where another Release said it first.
 func (d *delivery) claim(ctx context.Context, live *unstructured.Unstructured) (claimed bool, err error) {
-	if _, ok := d.neighbour(live.GetAnnotations()[corev1alpha1.AnnotationRelease]); !ok {
+	if _, ok := d.neighbour(ownerOf(live)); !ok {
 		return false, nil
 	}
 	present := live.GetAnnotations()[corev1alpha1.AnnotationClaimedBy]
@@ -144,7 +144,7 @@ func (a *Applier) handOver(ctx context.Context, client dynamic.ResourceInterface
 	return PruneResult{Kept: true, Heir: heir, Message: "handed over to Release " + heir.String()}, nil
 }
 
-// annotate changes annotations and labels of an object at the resourceVersion that was read.
+// patchMarks changes annotations and labels of an object at the resourceVersion that was read.
 func patchMarks(ctx context.Context, client dynamic.ResourceInterface, live *unstructured.Unstructured, annotations, labels map[string]any) (*unstructured.Unstructured, error) {
 	metadata := map[string]any{"resourceVersion": live.GetResourceVersion(), "annotations": annotations}
 	if labels != nil {

@@ -273,3 +273,20 @@ func TestPruneKeepsANamespaceWithObjectsOfOthers(t *testing.T) {
 	g.Expect(result.Message).To(Equal("kept, because objects of Release team/other are in it, such as ConfigMap shop/settings"))
 	g.Expect(s.get("api/v1/namespaces/shop")).NotTo(BeNil())
 }
+
+// TestANamespaceStaysForWhatWasHandedOver: the heir has not noted yet that it has the object.
+func TestANamespaceStaysForWhatWasHandedOver(t *testing.T) {
+	g := NewWithT(t)
+	s := newAPIServer(t)
+	e := apply1(t, applier(s, release()), settings("{k: v}"))
+	namespace := apply1(t, applier(s, release()), rendered("{apiVersion: v1, kind: Namespace, metadata: {name: shop}}"))
+	s.change(settingsPath, annotate(corev1alpha1.AnnotationClaimedBy, other))
+	heir := neighbourhood{standing: map[string]Standing{"team/other": Holds}, kinds: []schema.GroupVersionKind{{Version: "v1", Kind: "ConfigMap"}}}
+	a := among(heir, s, release(), e, namespace)
+
+	g.Expect(a.Prune(t.Context(), []corev1alpha1.InventoryEntry{e})[0].Heir.Name).To(Equal("other"))
+	result := a.Prune(t.Context(), []corev1alpha1.InventoryEntry{namespace})[0]
+
+	g.Expect(result.Message).To(Equal("kept, because objects of Release team/other are in it, such as ConfigMap shop/settings"))
+	g.Expect(s.get(settingsPath)).NotTo(BeNil())
+}

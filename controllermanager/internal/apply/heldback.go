@@ -110,8 +110,7 @@ func (a *Applier) tenant(ctx context.Context, namespace string) (owner string, k
 	}
 	for _, kind := range kinds {
 		err := a.list(ctx, place{kind, namespace}, corev1alpha1.LabelOwner, func(object *metav1.PartialObjectMetadata) error {
-			mark := object.Annotations[corev1alpha1.AnnotationRelease]
-			if mark != "" && mark != a.owner && object.DeletionTimestamp == nil {
+			if mark := ownerOf(object); mark != "" && mark != a.owner && object.DeletionTimestamp == nil {
 				owner = mark
 				key = corev1alpha1.ObjectKey{Group: kind.Group, Version: kind.Version, Kind: kind.Kind, Namespace: namespace, Name: object.Name}
 			}
@@ -206,12 +205,21 @@ func (a *Applier) definitionHeldBack(ctx context.Context, client dynamic.Resourc
 	if result, held := waitsFor(ours, "custom resources of this Release exist"); held {
 		return result, true, nil
 	}
+	if len(d.versions) == 0 && !deletionAllowed(crd) {
+		result, err := a.keep(ctx, client, crd, fmt.Sprintf(
+			"kept, because it serves no version in which its custom resources could be looked for; its annotation %s: %s allows it",
+			corev1alpha1.AnnotationPrune, corev1alpha1.PruneEnabled))
+		return result, true, err
+	}
 	plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")
 	for _, version := range d.versions {
 		resource := schema.GroupVersionResource{Group: kind.Group, Version: version, Resource: plural}
 		list, err := a.target.Dynamic().Resource(resource).List(ctx, metav1.ListOptions{Limit: 1})
+		if (absent(err) || notServed(err)) && says(crd, "Established", "") {
+			return PruneResult{Message: "not deleted until its custom resources can be looked for, which are not served at the moment"}, true, nil
+		}
 		if absent(err) || notServed(err) {
-			continue // not established in this version
+			continue // it never was
 		}
 		if err != nil {
 			return PruneResult{}, false, fmt.Errorf("looking for custom resources of the definition: %w", err)

@@ -106,12 +106,11 @@ func lastRunGoes(state string) error {
 
 // mayGo tells whether an object may be deleted for a run of a hook; if not, why.
 func (a *Applier) mayGo(ctx context.Context, o render.Object, live *unstructured.Unstructured) error {
-	annotations := live.GetAnnotations()
-	if annotations[corev1alpha1.AnnotationPrune] == corev1alpha1.PruneDisabled && !o.Keep && !a.lookUp(o.Key()).Keep {
+	if live.GetAnnotations()[corev1alpha1.AnnotationPrune] == corev1alpha1.PruneDisabled && !o.Keep && !a.lookUp(o.Key()).Keep {
 		return &ObstacleError{Why: fmt.Sprintf("what bears its name says by its annotation %s: %s, which its source does not have, that it is never to be deleted",
 			corev1alpha1.AnnotationPrune, corev1alpha1.PruneDisabled)}
 	}
-	owner := annotations[corev1alpha1.AnnotationRelease]
+	owner := ownerOf(live)
 	if owner == a.owner {
 		return nil
 	}
@@ -178,13 +177,13 @@ func ended(live *unstructured.Unstructured) bool {
 	return !Ends(live) || failed(live) || says(live, "Complete", "Succeeded")
 }
 
-// says tells whether a Job has a condition, or a Pod is in a phase.
+// says tells whether a Job or a definition has a condition, or a Pod is in a phase.
 func says(live *unstructured.Unstructured, condition, phase string) bool {
 	switch groupKind(live) {
 	case podKind:
 		now, _, _ := unstructured.NestedString(live.Object, "status", "phase")
 		return now == phase
-	case jobKind:
+	case jobKind, definitionKind:
 		conditions, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
 		for _, c := range conditions {
 			if c, ok := c.(map[string]any); ok && c["type"] == condition && c["status"] == "True" {

@@ -115,6 +115,7 @@ func TestMakeWay(t *testing.T) {
 		{"another Release's, which is about to have it no more", of(strangeJob("{"+AnnotationHookRun+": first, "+corev1alpha1.AnnotationRelease+": home/team/leaves}", complete)),
 			false, "belongs to Release team/leaves", look},
 		{"a Release's that is gone", of(strangeJob("{"+AnnotationHookRun+": first, "+corev1alpha1.AnnotationRelease+": home/team/gone}", complete)), true, "", removal},
+		{"a hook's, with what is no mark", of(strangeJob("{"+AnnotationHookRun+": first, "+corev1alpha1.AnnotationRelease+": nobody}", complete)), true, "", removal},
 		{"no hook of a Release's that is gone", of(strangeJob("{"+corev1alpha1.AnnotationRelease+": home/team/gone}", complete)),
 			false, "something bears its name already", look},
 	}

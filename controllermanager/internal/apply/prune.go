@@ -3,14 +3,11 @@
 package apply
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,6 +18,7 @@ import (
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/controllermanager/internal/inventory"
+	"kumodo.io/convoy/internal/managed"
 	"kumodo.io/convoy/render"
 )
 
@@ -169,13 +167,13 @@ func (a *Applier) removeLive(ctx context.Context, client dynamic.ResourceInterfa
 		if absent(err) {
 			return PruneResult{Gone: true}, nil
 		}
-		heir, _ := a.neighbour(live.GetAnnotations()[corev1alpha1.AnnotationRelease])
+		heir, _ := a.neighbour(ownerOf(live))
 		return PruneResult{Kept: err == nil, Heir: heir, Message: why}, err
 	}
 	if other, ok := a.renamed(e, live); ok {
 		return PruneResult{Gone: true, Message: "is " + describe(other.ObjectKey) + " by now, which stays"}, nil
 	}
-	if e.UID != "" && live.GetUID() != e.UID {
+	if live.GetUID() != e.UID {
 		made, err := madeByConvoy(ctx, client, live)
 		if err != nil {
 			return PruneResult{Gone: absent(err)}, ignoreAbsent(err)
@@ -188,31 +186,22 @@ func (a *Applier) removeLive(ctx context.Context, client dynamic.ResourceInterfa
 	return decide(ctx, client, e, live)
 }
 
-// markFields are where the marks of a Release are.
-var markFields = []fieldpath.Path{
-	fieldpath.MakePathOrDie("metadata", "labels", corev1alpha1.LabelOwner),
-	fieldpath.MakePathOrDie("metadata", "annotations", corev1alpha1.AnnotationRelease),
-}
+// The marks of a Release.
+var (
+	ownerLabel = fieldpath.MakePathOrDie("metadata", "labels", corev1alpha1.LabelOwner)
+	ownerMark  = fieldpath.MakePathOrDie("metadata", "annotations", corev1alpha1.AnnotationRelease)
+)
 
 // madeByConvoy tells whether the marks on an object of another UID than the inventory knows
-// were applied, and not copied: then it was made again, by a process that died before it could
-// note that, and belongs to the Release.
+// were written by convoy, and not copied: then it was made, made again or handed over, and the
+// process died before it could note that, and it belongs to the Release.
 func madeByConvoy(ctx context.Context, client dynamic.ResourceInterface, seen *unstructured.Unstructured) (bool, error) {
 	live, err := client.Get(ctx, seen.GetName(), metav1.GetOptions{}) // what was listed has no managed fields
 	if err != nil || live.GetUID() != seen.GetUID() {
 		return false, err
 	}
-	for _, entry := range live.GetManagedFields() {
-		if entry.Manager != corev1alpha1.FieldManager || entry.Operation != metav1.ManagedFieldsOperationApply || entry.FieldsV1 == nil {
-			continue
-		}
-		var fields fieldpath.Set
-		if err := fields.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)); err != nil {
-			return false, fmt.Errorf("reading the managed fields: %w", err)
-		}
-		return !slices.ContainsFunc(markFields, func(p fieldpath.Path) bool { return !fields.Has(p) }), nil
-	}
-	return false, nil
+	written, err := managed.Written(live)
+	return err == nil && written.Has(ownerLabel) && written.Has(ownerMark), err
 }
 
 func ignoreAbsent(err error) error {
@@ -224,7 +213,7 @@ func ignoreAbsent(err error) error {
 
 // notOurs says whose the object is when it is not this Release's.
 func (a *Applier) notOurs(e corev1alpha1.InventoryEntry, live *unstructured.Unstructured) string {
-	owner := live.GetAnnotations()[corev1alpha1.AnnotationRelease]
+	owner := ownerOf(live)
 	switch {
 	case owner == a.owner:
 		return ""
@@ -340,12 +329,20 @@ func (a *Applier) protectNamespace(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, corev1alpha1.AnnotationPrune, corev1alpha1.PruneDisabled)
-	_, err = client.Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: corev1alpha1.FieldManager})
-	if apierrors.IsNotFound(err) {
-		return nil
+	for range maxReads {
+		var namespace *unstructured.Unstructured
+		namespace, err = client.Get(ctx, name, metav1.GetOptions{})
+		if err == nil && (!a.owns(namespace) || namespace.GetAnnotations()[corev1alpha1.AnnotationPrune] == corev1alpha1.PruneDisabled) {
+			return nil
+		}
+		if err == nil {
+			_, err = patchMarks(ctx, client, namespace, map[string]any{corev1alpha1.AnnotationPrune: corev1alpha1.PruneDisabled}, nil)
+		}
+		if !outdated(err) {
+			break
+		}
 	}
-	if err != nil {
+	if err != nil && !absent(err) {
 		return fmt.Errorf("protecting namespace %q, in which the object is kept: %w", name, err)
 	}
 	return nil

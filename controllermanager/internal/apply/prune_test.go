@@ -51,7 +51,14 @@ func TestPrune(t *testing.T) {
 		{"deleted by hand", func(_ *testing.T, s *apiServer, _ *corev1alpha1.InventoryEntry) { s.drop(settingsPath) },
 			true, false, "", "get " + settingsPath},
 		{"applied, but not yet in the inventory", func(_ *testing.T, _ *apiServer, e *corev1alpha1.InventoryEntry) { e.UID, e.Digest = "", "" },
-			true, false, "", deletion},
+			true, false, "", lines("get "+settingsPath, deletion)},
+		{"a copy with marks of what was never applied", func(_ *testing.T, s *apiServer, e *corev1alpha1.InventoryEntry) {
+			restore(s, settingsPath)
+			e.UID, e.Digest = "", ""
+		}, false, true, "was replaced by another object", lines("get "+settingsPath, "get "+settingsPath, "merge "+settingsPath)},
+		{"marked with what is no mark", func(_ *testing.T, s *apiServer, _ *corev1alpha1.InventoryEntry) {
+			s.change(settingsPath, annotate(corev1alpha1.AnnotationRelease, "nobody"))
+		}, false, true, "not marked as this Release's any more", "get " + settingsPath},
 		{"never applied, somebody's", func(_ *testing.T, s *apiServer, e *corev1alpha1.InventoryEntry) {
 			s.drop(settingsPath)
 			s.put(settingsPath, "hand", settings("{k: hand}").Object)
@@ -316,6 +323,47 @@ func TestNamespaceIsPrunedLast(t *testing.T) {
 	}
 }
 
+// TestNamespaceIsProtectedOnce: the first object that is kept in a namespace has it kept, too, if it
+// is the Release's to delete.
+func TestNamespaceIsProtectedOnce(t *testing.T) {
+	const path = "api/v1/namespaces/shop"
+	namespace := rendered("{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")
+	for _, test := range []struct {
+		name      string
+		mark      string
+		protected bool
+		writes    int
+	}{
+		{"its own", own, true, 1},
+		{"another Release's, which it only wants", other, false, 0},
+		{"nobody's", "", false, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := newAPIServer(t)
+			entries := []corev1alpha1.InventoryEntry{ahead(namespace)}
+			apply1(t, applier(s, release()), namespace)
+			s.change(path, annotate(corev1alpha1.AnnotationRelease, test.mark))
+			for i := range 5 {
+				e := apply1(t, applier(s, release()), rendered(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: c%d, namespace: shop}}", i)))
+				e.Keep = true
+				entries = append(entries, e)
+			}
+			s.asked()
+
+			a := New(s, Options{Installation: installation, Release: release(), Inventory: entries, Concurrency: 1})
+			for _, result := range a.Prune(t.Context(), entries[1:]) {
+				g.Expect(result.Kept).To(BeTrue(), "%s %v", result.Message, result.Err)
+			}
+
+			_, protected := s.get(path).GetAnnotations()[corev1alpha1.AnnotationPrune]
+			g.Expect(protected).To(Equal(test.protected))
+			writes := slices.DeleteFunc(s.asked(), func(request string) bool { return request != "merge "+path })
+			g.Expect(len(writes)).To(Equal(test.writes))
+		})
+	}
+}
+
 func TestDefinitionIsPrunedWithCare(t *testing.T) {
 	const path = "apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.ex.test"
 	definition := rendered(`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: widgets.ex.test}, spec: {
@@ -345,6 +393,17 @@ func TestDefinitionIsPrunedWithCare(t *testing.T) {
 			delete(s.kinds, schema.GroupVersionResource{Group: "ex.test", Version: "v1", Resource: "widgets"})
 			return nil
 		}, true, false, ""},
+		{"established, and not served at the moment", release(consents), func(_ *testing.T, s *apiServer) []corev1alpha1.InventoryEntry {
+			s.change(path, inCondition("Established"))
+			delete(s.kinds, schema.GroupVersionResource{Group: "ex.test", Version: "v1", Resource: "widgets"})
+			return nil
+		}, false, false, "not deleted until its custom resources can be looked for"},
+		{"served in no version", release(consents), func(_ *testing.T, s *apiServer) []corev1alpha1.InventoryEntry {
+			s.change(path, func(o *unstructured.Unstructured) {
+				o.Object["spec"].(map[string]any)["versions"] = []any{map[string]any{"name": "v1", "served": false}}
+			})
+			return nil
+		}, false, true, "kept, because it serves no version"},
 		{"custom resources of this Release", release(consents), func(t *testing.T, s *apiServer) []corev1alpha1.InventoryEntry {
 			return []corev1alpha1.InventoryEntry{apply1(t, applier(s, release()), widget)}
 		}, false, false, "not deleted while custom resources of this Release exist: Widget.ex.test shop/w"},
@@ -452,6 +511,7 @@ func TestNamespaceWithObjectsOfOthers(t *testing.T) {
 		{"none is there", configMaps, func(*testing.T, *apiServer) {}, false, "", ""},
 		{"another Release's", configMaps, marked("home/team/other"), true, "kept, because objects of Release team/other are in it, such as ConfigMap shop/settings", ""},
 		{"another installation's", configMaps, marked("away/team/other"), true, "of another convoy (installation away)", ""},
+		{"one with what is no mark", configMaps, marked("nobody"), false, "", ""},
 		{"one that is going", configMaps, func(t *testing.T, s *apiServer) {
 			marked("home/team/other")(t, s)
 			s.change(settingsPath, func(o *unstructured.Unstructured) {

@@ -19,7 +19,7 @@ import (
 	"kumodo.io/convoy/internal/controller/base"
 )
 
-// MostHeavy is how many heavy errands go on for the keys of a namespace that no pass waits for.
+// MostHeavy is how many heavy errands go on for the keys of a namespace.
 const MostHeavy = 64
 
 // haste is what part of its patience a pass has left for further errands when it has waited for
@@ -36,8 +36,8 @@ type Errands struct {
 	mu sync.Mutex
 	// of has the errands of each key whose passes want them, by their IDs.
 	of map[types.NamespacedName]map[any]*running
-	// left counts the heavy ones by namespace that go on and that no pass waits for.
-	left map[string]int
+	// heavy counts the heavy ones by namespace that go on.
+	heavy map[string]int
 	// lines has the keys by namespace that wait until there are fewer than MostHeavy.
 	lines map[string][]turn
 }
@@ -50,9 +50,13 @@ type Errand[V any] struct {
 	// Patience is how long a pass waits for it.
 	Patience time.Duration
 	// Heavy is what takes much memory while it goes on: of those, MostHeavy go on for a namespace,
-	// and the keys of others wait in line. What came of one is given to each pass until one waits
-	// for no other heavy one; what came of a light one is given once.
+	// and the keys of others wait in line, for which nothing is begun before their turn. What came
+	// of one is given to each pass until one waits for no other heavy one; what came of a light one
+	// is given once.
 	Heavy bool
+	// Known gives what a heavy one comes to if that takes little; ok is false when it does not. It
+	// is for keys whose turn it is not; nil knows nothing.
+	Known func(ctx context.Context) (value V, ok bool, err error)
 	// Pending says that it is not done yet, for people.
 	Pending string
 	// Do does it, until ctx ends.
@@ -75,17 +79,12 @@ var ErrUnfinished = errors.New("it is not done yet")
 // Is implements errors.Is.
 func (u *Unfinished) Is(target error) bool { return target == ErrUnfinished }
 
-// turn is a place in line.
-type turn struct {
-	key      types.NamespacedName
-	priority base.Priority
-}
-
 // running is an errand that has begun. All fields but end and done are guarded by the mu of
 // Errands.
 type running struct {
 	key      types.NamespacedName // that wants it
 	heavy    bool
+	counts   bool // among the heavy ones that go on
 	since    time.Time
 	end      context.CancelFunc
 	left     bool // no pass waits for it
@@ -127,10 +126,14 @@ func Do[V any](ctx context.Context, errand Errand[V]) (V, error) {
 		return errand.Do(ctx)
 	}
 	var none V
-	value, err := pass.errands.do(ctx, pass, Errand[any]{
+	untyped := Errand[any]{
 		ID: errand.ID, Patience: errand.Patience, Heavy: errand.Heavy, Pending: errand.Pending,
 		Do: func(ctx context.Context) (any, error) { return errand.Do(ctx) },
-	})
+	}
+	if errand.Known != nil {
+		untyped.Known = func(ctx context.Context) (any, bool, error) { return errand.Known(ctx) }
+	}
+	value, err := pass.errands.do(ctx, pass, untyped)
 	if value == nil {
 		return none, err
 	}
@@ -139,6 +142,9 @@ func Do[V any](ctx context.Context, errand Errand[V]) (V, error) {
 
 func (e *Errands) do(ctx context.Context, pass *Pass, errand Errand[any]) (any, error) {
 	work, patience := e.join(ctx, pass, errand)
+	if work == nil {
+		return e.wait(ctx, pass, errand)
+	}
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
@@ -152,7 +158,7 @@ func (e *Errands) do(ctx context.Context, pass *Pass, errand Errand[any]) (any, 
 }
 
 // join gives the errand that a pass wants, which begins unless an earlier pass began it, and how
-// long the pass waits for it.
+// long the pass waits for it. It is nil when the key has to wait in line first.
 func (e *Errands) join(ctx context.Context, pass *Pass, errand Errand[any]) (work *running, patience time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -167,14 +173,21 @@ func (e *Errands) join(ctx context.Context, pass *Pass, errand Errand[any]) (wor
 		}
 		return work, patience
 	}
+	if errand.Heavy && !e.mayBegin(pass.key) {
+		return nil, 0
+	}
 	work = &running{key: pass.key, heavy: errand.Heavy, since: e.Clock.Now(), done: make(chan struct{})}
 	if e.of == nil {
-		e.of, e.left, e.lines = map[types.NamespacedName]map[any]*running{}, map[string]int{}, map[string][]turn{}
+		e.of, e.heavy, e.lines = map[types.NamespacedName]map[any]*running{}, map[string]int{}, map[string][]turn{}
 	}
 	if e.of[pass.key] == nil {
 		e.of[pass.key] = map[any]*running{}
 	}
 	e.of[pass.key][errand.ID] = work
+	if work.counts = work.heavy; work.counts {
+		e.heavy[pass.key.Namespace]++
+		e.leaveLine(pass.key)
+	}
 	var working context.Context
 	working, work.end = context.WithCancel(context.WithValue(context.WithoutCancel(ctx), passKey{}, nil))
 	go e.run(working, work, errand.Do)
@@ -188,11 +201,12 @@ func (e *Errands) run(ctx context.Context, work *running, do func(context.Contex
 	defer e.mu.Unlock()
 	work.value, work.err, work.over = value, err, true
 	close(work.done)
-	if work.left {
-		e.settle(work)
+	left := work.left
+	e.settle(work)
+	if left {
 		e.Enqueue(work.key, work.priority)
-		e.call(work.key.Namespace)
 	}
+	e.call(work.key.Namespace)
 }
 
 // guarded does an errand; a panic is an error, as in a pass.
@@ -207,8 +221,7 @@ func guarded(ctx context.Context, do func(context.Context) (any, error)) (value 
 	return do(ctx)
 }
 
-// leave has an errand go on without its pass; if too many heavy ones do, it ends, and the key waits
-// in line.
+// leave has an errand go on without its pass.
 func (e *Errands) leave(pass *Pass, errand Errand[any], work *running) (any, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -217,28 +230,11 @@ func (e *Errands) leave(pass *Pass, errand Errand[any], work *running) (any, err
 	}
 	pass.open[errand.ID] = true
 	pass.impatient = pass.impatient || !work.left
-	unfinished := &Unfinished{pending: errand.Pending}
-	namespace := work.key.Namespace
-	if work.heavy && !work.left && e.left[namespace] >= MostHeavy {
-		pass.inLine = true
-		pass.pending = older(pass.pending, unfinished)
-		e.drop(errand.ID, work)
-		if !slices.ContainsFunc(e.lines[namespace], func(t turn) bool { return t.key == work.key }) {
-			e.lines[namespace] = append(e.lines[namespace], turn{work.key, pass.priority})
-		}
-		return nil, unfinished
-	}
-	unfinished.Since = work.since
+	unfinished := &Unfinished{Since: work.since, pending: errand.Pending}
 	if work.heavy {
 		pass.pending = older(pass.pending, unfinished)
 	}
-	if !work.left {
-		work.left = true
-		if work.heavy {
-			e.left[namespace]++
-		}
-	}
-	work.priority = pass.priority
+	work.left, work.priority = true, pass.priority
 	return nil, unfinished
 }
 
@@ -333,36 +329,12 @@ func (e *Errands) drop(id any, work *running) {
 
 // settle has an errand no longer count among those that go on.
 func (e *Errands) settle(work *running) {
-	if !work.left {
+	if work.left = false; !work.counts {
 		return
 	}
-	work.left = false
-	if !work.heavy {
-		return
-	}
+	work.counts = false
 	namespace := work.key.Namespace
-	if e.left[namespace]--; e.left[namespace] == 0 {
-		delete(e.left, namespace)
+	if e.heavy[namespace]--; e.heavy[namespace] == 0 {
+		delete(e.heavy, namespace)
 	}
-}
-
-// call enqueues the first in line if there is room. Whatever its pass comes to, its end calls
-// the next.
-func (e *Errands) call(namespace string) {
-	line := e.lines[namespace]
-	if len(line) == 0 || e.left[namespace] >= MostHeavy {
-		return
-	}
-	first := line[0]
-	e.leaveLine(first.key)
-	e.Enqueue(first.key, first.priority)
-}
-
-func (e *Errands) leaveLine(key types.NamespacedName) {
-	line := slices.DeleteFunc(e.lines[key.Namespace], func(t turn) bool { return t.key == key })
-	if len(line) == 0 {
-		delete(e.lines, key.Namespace)
-		return
-	}
-	e.lines[key.Namespace] = line
 }

@@ -164,7 +164,87 @@ func TestManyHeavyOnesOfANamespaceWaitInLine(t *testing.T) {
 	w.Expect(inLine(err)).To(BeFalse())
 
 	w.Retain(func(types.NamespacedName) bool { return false })
-	w.Expect(w.left).To(BeEmpty())
+	w.Expect(w.Errands.heavy).To(BeEmpty())
 	w.Expect(w.of).To(BeEmpty())
 	w.Expect(w.lines).To(BeEmpty())
+}
+
+// TestWhatWaitsInLineIsBegunOnce has many more keys than turns, whose passes come again and again
+// while they wait.
+func TestWhatWaitsInLineIsBegunOnce(t *testing.T) {
+	const keys = 3*MostHeavy + 5
+	w := newWorld(t)
+	var begun []string
+	goOn := map[string]chan struct{}{}
+	key := func(i int) types.NamespacedName {
+		return types.NamespacedName{Namespace: "team", Name: fmt.Sprintf("r%03d", i)}
+	}
+	wanted := func(i int) Errand[string] {
+		name := key(i).Name
+		errand := w.endless(name, goOn[name])
+		do := errand.Do
+		errand.Heavy = true
+		errand.Do = func(ctx context.Context) (string, error) {
+			w.note(&begun, name)
+			return do(ctx)
+		}
+		return errand
+	}
+	for i := range keys {
+		goOn[key(i).Name] = make(chan struct{})
+	}
+	for range 3 {
+		for i := range keys {
+			_, err := w.pass(key(i), wanted(i))
+			w.Expect(errors.Is(err, ErrUnfinished)).To(BeTrue())
+		}
+	}
+	for done := range keys {
+		// Whoever was called comes, and so do some who were not.
+		for i := range min(keys, done+MostHeavy+2) {
+			if i >= done {
+				_, _ = w.pass(key(i), wanted(i))
+			}
+		}
+		w.Eventually(w.noted(&begun)).Should(HaveLen(min(keys, done+MostHeavy)))
+		w.Expect(w.noted(&begun)()).To(ContainElement(key(done).Name), "in the order in which they came")
+		close(goOn[key(done).Name])
+		w.Eventually(func() (string, error) { return w.pass(key(done), wanted(done)) }).Should(Equal("came of " + key(done).Name))
+	}
+	w.Expect(w.noted(&begun)()).To(HaveLen(keys), "each once")
+	w.Expect(w.noted(&w.ended)()).To(BeEmpty(), "none in vain")
+	w.Expect(w.Wanting()).To(BeEmpty())
+}
+
+// TestWhatIsKnownDoesNotWaitInLine has a key whose errand needs no turn.
+func TestWhatIsKnownDoesNotWaitInLine(t *testing.T) {
+	w := newWorld(t)
+	for i := range MostHeavy {
+		_, _ = w.pass(types.NamespacedName{Namespace: "team", Name: fmt.Sprint("r", i)}, w.heavy("heavy"))
+	}
+	wanted := w.heavy("heavy")
+	var slow chan struct{}
+	known := false
+	wanted.Known = func(context.Context) (string, bool, error) {
+		if slow != nil {
+			<-slow
+		}
+		return "known", known, nil
+	}
+	wanted.Patience = time.Minute
+	_, err := w.pass(app, wanted)
+	w.Expect(errors.Is(err, ErrUnfinished)).To(BeTrue())
+	w.Expect(w.place(app)).To(BeZero())
+
+	// It keeps its place while it takes long to find out whether it is known.
+	slow, wanted.Patience = make(chan struct{}), 0
+	_, err = w.pass(app, wanted)
+	w.Expect(errors.Is(err, ErrUnfinished)).To(BeTrue())
+	w.Expect(w.place(app)).To(BeZero())
+
+	known, wanted.Patience = true, time.Minute
+	close(slow)
+	w.Eventually(func() (string, error) { return w.pass(app, wanted) }).Should(Equal("known"))
+	w.Expect(w.place(app)).To(Equal(-1))
+	w.Expect(w.Count(app)).To(BeZero())
 }

@@ -30,7 +30,7 @@ func NewFetch() *Fetch {
 
 // AddFlags adds the flags to fs.
 func (o *Fetch) AddFlags(fs *pflag.FlagSet) {
-	fs.Int64Var(&o.CacheBytes, "artifact-cache-bytes", o.CacheBytes, "How many bytes of fetched content are held in memory.")
+	fs.Int64Var(&o.CacheBytes, "artifact-cache-bytes", o.CacheBytes, "How many bytes of fetched content are held in memory. What is being fetched may take as much again, and one artifact beyond.")
 	fs.BoolVar(&o.AllowFileSources, "allow-file-sources", o.AllowFileSources, "Allow file:// URLs in GitRepositories. They read the file system of this process.")
 	fs.IntVar(&o.Concurrency, "fetch-concurrency", o.Concurrency, "How many sources are asked or fetched from at once.")
 	fetchflags.AddLimits(fs, &o.Limits)

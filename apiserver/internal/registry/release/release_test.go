@@ -13,7 +13,9 @@ import (
 
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -40,6 +42,16 @@ func (m memory) Get(_ context.Context, name string, _ *metav1.GetOptions) (runti
 		return r.DeepCopy(), nil
 	}
 	return nil, apierrors.NewNotFound(corev1alpha1.Resource("releases"), name)
+}
+
+func (m memory) List(_ context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
+	list := &corev1alpha1.ReleaseList{}
+	for _, r := range m {
+		if options.FieldSelector.Matches(fields.Set{"spec.clusterRef.name": r.Spec.ClusterRef.Name}) {
+			list.Items = append(list.Items, *r.DeepCopy())
+		}
+	}
+	return list, nil
 }
 
 // Update changes a Release as the store does, with one conflict in between: the change runs
@@ -125,42 +137,6 @@ func TestClusterCannotChange(t *testing.T) {
 	given.Spec.ClusterRef.Name = "far"
 	err := rest.BeforeUpdate(s, inNamespace(), given, old)
 	g.Expect(err).To(MatchError(ContainSubstring("spec.clusterRef.name")))
-}
-
-func TestDependencyCycles(t *testing.T) {
-	for _, test := range []struct {
-		name   string
-		stored []*corev1alpha1.Release
-		given  *corev1alpha1.Release
-		want   string // in the message; none when empty
-	}{
-		{name: "none", given: release("a")},
-		{name: "what does not exist", given: release("a", "b")},
-		{name: "a chain", stored: []*corev1alpha1.Release{release("b", "c"), release("c")}, given: release("a", "b", "c")},
-		{name: "two", stored: []*corev1alpha1.Release{release("b", "a")}, given: release("a", "b"), want: "a -> b -> a"},
-		{
-			name:   "behind a fork",
-			stored: []*corev1alpha1.Release{release("b", "d"), release("c", "d", "e"), release("d"), release("e", "a")},
-			given:  release("a", "b", "c"), want: "a -> c -> e -> a",
-		},
-		{name: "a cycle of others", stored: []*corev1alpha1.Release{release("b", "c"), release("c", "b")}, given: release("a", "b")},
-		{name: "what is stored of the Release itself does not count", stored: []*corev1alpha1.Release{release("a", "b"), release("b")}, given: release("a")},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			g := NewWithT(t)
-			releases := memory{}
-			for _, r := range test.stored {
-				releases[r.Name] = r
-			}
-			errs := dependencyCycles(inNamespace(), releases, test.given)
-			if test.want == "" {
-				g.Expect(errs).To(BeEmpty())
-				return
-			}
-			g.Expect(errs).To(HaveLen(1))
-			g.Expect(errs[0].Detail).To(ContainSubstring(test.want))
-		})
-	}
 }
 
 func TestGatesAreSigned(t *testing.T) {

@@ -5,6 +5,7 @@ package release
 import (
 	"context"
 
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -18,6 +19,7 @@ import (
 // Reader reads Releases of the namespace in the context.
 type Reader interface {
 	Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error)
+	List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error)
 }
 
 // lateReader is a Reader for a storage that is built after what reads from it. Nothing is

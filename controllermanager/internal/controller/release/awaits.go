@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -17,46 +18,19 @@ import (
 	"kumodo.io/convoy/internal/controller/base"
 )
 
-// awaits remembers which Releases wait for what others do with their objects, so that they
-// are looked at when the others change. What is lost with the process is found again by the
-// first pass.
-type awaits struct {
-	mu      sync.Mutex
-	awaited map[types.NamespacedName][]types.NamespacedName
+// waitersFor gives the Releases that wait for what one does with its objects.
+func (c *Controller) waitersFor(name types.NamespacedName) []types.NamespacedName {
+	return c.awaits.all(func(awaited []types.NamespacedName) bool { return slices.Contains(awaited, name) })
 }
 
-// of gives what a Release waits for.
-func (a *awaits) of(waiter types.NamespacedName) []types.NamespacedName {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return slices.Clone(a.awaited[waiter])
-}
-
-// keep remembers what a Release waits for, in place of what it waited for so far.
-func (a *awaits) keep(waiter types.NamespacedName, awaited []types.NamespacedName) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(awaited) == 0 {
-		delete(a.awaited, waiter)
+// keepAwaited remembers what a Release waits for, so that it is looked at when that changes. What is lost
+// with the process is found again by the first pass.
+func (c *Controller) keepAwaited(s *scope) {
+	if len(s.awaited) == 0 {
+		c.awaits.forget(s.key)
 		return
 	}
-	if a.awaited == nil {
-		a.awaited = map[types.NamespacedName][]types.NamespacedName{}
-	}
-	a.awaited[waiter] = slices.Clone(awaited)
-}
-
-// waitersFor gives the Releases that wait for one.
-func (a *awaits) waitersFor(name types.NamespacedName) []types.NamespacedName {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var waiters []types.NamespacedName
-	for waiter, awaited := range a.awaited {
-		if slices.Contains(awaited, name) {
-			waiters = append(waiters, waiter)
-		}
-	}
-	return waiters
+	c.awaits.keep(s.key, slices.Clone(s.awaited))
 }
 
 // await says what the Release waits for, besides what was said since names was last empty.
@@ -78,14 +52,28 @@ func (c *Controller) stateOf(names []types.NamespacedName) string {
 	var state strings.Builder
 	for _, name := range names {
 		fmt.Fprintln(&state, name)
-		if release := c.cachedRelease(name.Namespace, name.Name); release != nil {
-			fmt.Fprintln(&state, release.UID, release.Generation, !release.DeletionTimestamp.IsZero(), appliedRevision(release))
+		if release, _ := c.watchedRelease(name); release != nil {
+			state.WriteString(doings(release))
 		}
 		for _, page := range c.cachedPages(name) {
 			fmt.Fprintln(&state, page.UID, page.Generation)
 		}
 	}
 	return state.String()
+}
+
+// doings tells states of a Release apart in what makes a difference to those that wait for its objects.
+// What it is still to give away, where its inventory is not watched, is in its condition Applied.
+func doings(release *corev1alpha1.Release) string {
+	var applied corev1alpha1.AppliedStatus
+	if release.Status.Applied != nil {
+		applied = *release.Status.Applied
+	}
+	said := ""
+	if c := meta.FindStatusCondition(release.Status.Conditions, corev1alpha1.ConditionApplied); c != nil && c.Status == metav1.ConditionTrue {
+		said = c.Message
+	}
+	return fmt.Sprintln(release.UID, release.Generation, !release.DeletionTimestamp.IsZero(), applied.Revision, applied.Render, applied.Generation, said)
 }
 
 // awaitOwner waits for the Release that has an object which could not be applied for that.
@@ -99,16 +87,15 @@ func (c *Controller) awaitOwner(s *scope, err error) {
 	}
 }
 
-// onAwaitedRelease enqueues those that wait for a Release whose spec changes, that has applied
-// another revision, or that goes.
+// onAwaitedRelease enqueues those that wait for a Release that has done something about its objects,
+// or is about to.
 func (c *Controller) onAwaitedRelease(queue enqueuer) cache.ResourceEventHandler {
 	return base.Handler(queue, base.Events[*corev1alpha1.Release, types.NamespacedName]{
 		Keys: func(release *corev1alpha1.Release) []types.NamespacedName {
-			return c.awaits.waitersFor(nameOf(release))
+			return c.waitersFor(nameOf(release))
 		},
 		Changed: func(old, release *corev1alpha1.Release) bool {
-			return old.UID != release.UID || old.Generation != release.Generation || appliedRevision(old) != appliedRevision(release) ||
-				old.DeletionTimestamp.IsZero() != release.DeletionTimestamp.IsZero()
+			return doings(old) != doings(release)
 		},
 		Resync: never[*corev1alpha1.Release],
 	})
@@ -119,7 +106,7 @@ func (c *Controller) onAwaitedRelease(queue enqueuer) cache.ResourceEventHandler
 func (c *Controller) onAwaitedInventory(queue enqueuer) cache.ResourceEventHandler {
 	return base.Handler(queue, base.Events[*corev1alpha1.ReleaseInventory, types.NamespacedName]{
 		Keys: func(inventory *corev1alpha1.ReleaseInventory) []types.NamespacedName {
-			return c.awaits.waitersFor(releaseOf(inventory))
+			return c.waitersFor(releaseOf(inventory))
 		},
 		Changed: func(old, inventory *corev1alpha1.ReleaseInventory) bool {
 			return old.UID != inventory.UID || old.Generation != inventory.Generation

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,7 +32,7 @@ func (c *Controller) findCluster(ctx context.Context, s *scope) outcome {
 			fmt.Sprintf("Cluster %s does not exist in namespace %s: create it; spec.clusterRef cannot be changed", name, s.key.Namespace))
 	}
 	s.cluster = cluster
-	c.lastClusters.saw(s.key, cluster)
+	c.lastClusters.keep(s.key, cluster)
 	if cluster.Spec.Suspend {
 		return wait(corev1alpha1.ConditionReady, corev1alpha1.ReasonClusterSuspended,
 			fmt.Sprintf("Cluster %s is suspended: nothing is synced to it until its spec.suspend is false", name))
@@ -72,34 +71,6 @@ func (c *Controller) cachedCluster(namespace, name string) *corev1alpha1.Cluster
 	}
 	cluster, _ := object.(*corev1alpha1.Cluster)
 	return cluster
-}
-
-// lastClusters remembers the Cluster of each Release as it was last seen. A Release that is
-// deleted together with its namespace may outlive its Cluster there.
-type lastClusters struct {
-	mu   sync.Mutex
-	seen map[types.NamespacedName]*corev1alpha1.Cluster
-}
-
-func (l *lastClusters) saw(release types.NamespacedName, cluster *corev1alpha1.Cluster) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.seen == nil {
-		l.seen = map[types.NamespacedName]*corev1alpha1.Cluster{}
-	}
-	l.seen[release] = cluster
-}
-
-func (l *lastClusters) of(release types.NamespacedName) *corev1alpha1.Cluster {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.seen[release]
-}
-
-func (l *lastClusters) forget(release types.NamespacedName) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.seen, release)
 }
 
 // connect connects to the target with the Release's identity. Nothing is sent to it yet.

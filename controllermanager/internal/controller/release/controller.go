@@ -55,6 +55,9 @@ type NewApplier func(target Target, options apply.Options) Applier
 // Renderer makes objects of content.
 type Renderer interface {
 	Render(ctx context.Context, input render.Input) (*render.Result, error)
+	// Known gives what Render gives when nothing has to be rendered for that; ok is false when
+	// something has.
+	Known(ctx context.Context, input render.Input) (result *render.Result, ok bool, err error)
 }
 
 // Renders keeps past renders.
@@ -133,17 +136,17 @@ type Controller struct {
 
 	latestReleases    latest[*corev1alpha1.Release]
 	latestInventories latest[*corev1alpha1.ReleaseInventory]
-	attempts          attempts
-	lastClusters      lastClusters
-	awaits            awaits
-	expressions       expressions
+	attempts          perRelease[*attempt]
+	lastClusters      perRelease[*corev1alpha1.Cluster]  // as they were last seen: one may be gone before its Release
+	awaits            perRelease[[]types.NamespacedName] // those that Releases wait for
+	expressions       readyExpressions
 	sightings         sightings
 	stored            shelf
 	errands           errands.Errands
 	renderings        renderings
 	questions         questions
-	watched           spans // in which the hooks of a Release can be looked at
-	lacking           spans // in which what is applied of a deleted Release cannot be had
+	watched           perRelease[time.Time] // since when a Release, and its target, are looked at
+	lacking           perRelease[absence]   // of what is applied of a deleted Release
 	metrics           *metrics
 }
 

@@ -30,12 +30,16 @@ const deleteRun = "delete"
 // deletion; where it has none, nothing is asked of the source. A source that is gone, or that
 // fails for as long as a sync may take, does not keep the Release from going: it goes without
 // the hooks that only the source has, and people are told. That something takes long is no failure.
+// Once objects have been deleted without hooks, it stays at that, should the source be back.
 func (c *Controller) findDeleteHooks(ctx context.Context, s *scope) outcome {
 	if s.applied().DeleteHooks == 0 {
 		return next()
 	}
+	if lack, _ := s.deletionBegan(); lack != "" {
+		return c.knownDeleteHooks(ctx, s, lack)
+	}
 	result, err := c.appliedRender(ctx, s)
-	lack := c.lacking.get(s.key)
+	lacking := c.lacking.get(s.key)
 	switch {
 	case err == nil:
 		c.lacking.forget(s.key)
@@ -50,24 +54,28 @@ func (c *Controller) findDeleteHooks(ctx context.Context, s *scope) outcome {
 		return out
 	case errors.Is(err, errUnfinished):
 	default:
-		if lack.until = s.now; lack.since.IsZero() {
-			lack.since = s.now
+		if lacking.until = s.now; lacking.since.IsZero() {
+			lacking.since = s.now
 		}
-		c.lacking.keep(s.key, lack)
+		c.lacking.keep(s.key, lacking)
 	}
-	patience := untilFrom(lack.since, timeout(s.release), lack.until)
+	patience := untilFrom(lacking.since, timeout(s.release), lacking.until)
 	switch {
-	case apierrors.IsNotFound(err), !lack.since.IsZero() && patience == 0:
-		return c.knownDeleteHooks(ctx, s, err)
+	case apierrors.IsNotFound(err), !lacking.since.IsZero() && patience == 0:
+		return c.knownDeleteHooks(ctx, s, err.Error())
 	case errors.Is(err, errUnfinished):
 		return deleting(corev1alpha1.ReasonDeleting, "rendering what is applied, for its preDelete hooks")
 	}
 	out := deleting(corev1alpha1.ReasonDeleting, fmt.Sprintf(
 		"looking for preDelete hooks: %v; if that is so until %s, the objects are deleted without those that are not in spec.lifecycle",
-		err, lack.since.Add(timeout(s.release)).UTC().Format(time.RFC3339)))
+		err, lacking.since.Add(timeout(s.release)).UTC().Format(time.RFC3339)))
 	out.after = min(patience, longestSoon)
 	return out
 }
+
+// absence is a time in which what is applied cannot be had, as far as it was tried. What is lost with the
+// process begins anew: it could do nothing for the Release until then.
+type absence struct{ since, until time.Time }
 
 // ofTarget tells errors of the connection to the target.
 func ofTarget(err error) bool {
@@ -119,14 +127,14 @@ func (c *Controller) renderApplied(ctx context.Context, s *scope) (*render.Resul
 // knownDeleteHooks has the deletion go on with the hooks that are known without what was applied,
 // which cannot be had: those of the spec, and those that have begun, which are waited for and may
 // have failed. cause is why it cannot be had.
-func (c *Controller) knownDeleteHooks(ctx context.Context, s *scope, cause error) outcome {
+func (c *Controller) knownDeleteHooks(ctx context.Context, s *scope, cause string) outcome {
 	hooks, err := c.specHooks(ctx, s)
 	switch {
 	case errors.Is(err, errUnfinished):
 		return deleting(corev1alpha1.ReasonDeleting, "rendering the hooks of spec.lifecycle")
 	case err != nil:
 		out := fail(corev1alpha1.ConditionReady, corev1alpha1.ReasonDeleting, err)
-		out.message = fmt.Sprintf("%s, and what is applied cannot be rendered (%v), nor the hooks of spec.lifecycle alone: %v; mend or remove those; %s",
+		out.message = fmt.Sprintf("%s, and what is applied cannot be rendered (%s), nor the hooks of spec.lifecycle alone: %v; mend or remove those; %s",
 			s.remaining(), cause, err, ways)
 		if ofTarget(err) {
 			out.reason = targetReason(err)
@@ -136,7 +144,8 @@ func (c *Controller) knownDeleteHooks(ctx context.Context, s *scope, cause error
 	hooks = append(s.begunHooks(hooks), hooks...)
 	s.result = &render.Result{Hooks: hooks}
 	if unknown := int(s.applied().DeleteHooks) - len(hooks); unknown > 0 {
-		s.without = fmt.Sprintf("%s%s, because what was applied cannot be rendered: %v", deletedWithout, count(unknown, "preDelete or postDelete hook"), cause)
+		s.lack = cause
+		s.without = fmt.Sprintf("%s%s, because what was applied cannot be rendered: %s", deletedWithout, count(unknown, "preDelete or postDelete hook"), cause)
 		if known := meta.FindStatusCondition(s.before.Conditions, corev1alpha1.ConditionReady); known == nil || !strings.Contains(known.Message, deletedWithout) {
 			s.notices = append(s.notices, notice{warning: true, reason: "HooksSkipped", message: s.without})
 		}

@@ -47,9 +47,13 @@ func (w *world) takesLong() *hanging {
 }
 
 // loses deletes the source of the Release.
-func (w *world) loses() {
-	gone := &sourcev1alpha1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "apps"}}
-	w.Expect(w.config.GitRepositories.GetIndexer().Delete(gone)).To(Succeed())
+func (w *world) loses() { w.Expect(w.config.GitRepositories.GetIndexer().Delete(apps())).To(Succeed()) }
+
+// finds creates it again.
+func (w *world) finds() { w.Expect(w.config.GitRepositories.GetIndexer().Add(apps())).To(Succeed()) }
+
+func apps() *sourcev1alpha1.GitRepository {
+	return &sourcev1alpha1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "apps"}}
 }
 
 // TestDeletionWaitsForWhatTakesLong: that content takes longer than a pass waits is no reason to go

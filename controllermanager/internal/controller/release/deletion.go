@@ -97,10 +97,10 @@ func (c *Controller) clusterToClean(ctx context.Context, s *scope) (*corev1alpha
 		return nil, err
 	}
 	if cluster != nil {
-		c.lastClusters.saw(s.key, cluster)
+		c.lastClusters.keep(s.key, cluster)
 		return cluster, nil
 	}
-	last := c.lastClusters.of(s.key)
+	last := c.lastClusters.get(s.key)
 	if last == nil {
 		return nil, nil
 	}
@@ -216,9 +216,9 @@ func orphanReason(err error) string {
 }
 
 // deleteObjects deletes what the Release applied, in the reverse of the order of applying, but for
-// what its postDelete hooks cannot run without.
+// what its postDelete hooks cannot run without, and what waits for objects of hooks.
 func (c *Controller) deleteObjects(ctx context.Context, s *scope) outcome {
-	return c.deleteInWaves(ctx, s, inventory.Without(s.objectEntries(), s.postDeleteNeeds()...))
+	return c.deleteInWaves(ctx, s, inventory.Without(s.objectEntries(), slices.Concat(s.postDeleteNeeds(), s.aroundHooks())...))
 }
 
 // deleteHookObjects deletes what the hooks left, and what they needed.
@@ -227,6 +227,12 @@ func (c *Controller) deleteHookObjects(ctx context.Context, s *scope) outcome {
 }
 
 func (c *Controller) deleteInWaves(ctx context.Context, s *scope, entries []corev1alpha1.InventoryEntry) outcome {
+	if len(entries) == 0 {
+		return next()
+	}
+	if err := c.noteDeletion(ctx, s); err != nil {
+		return abort(err)
+	}
 	left, err := c.deleteWaves(ctx, s, entries)
 	switch {
 	case err != nil:

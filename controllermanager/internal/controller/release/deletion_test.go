@@ -350,7 +350,7 @@ func TestDeletionTogetherWithTheNamespaceCleansTheTarget(t *testing.T) {
 	w.pass()
 	w.Expect(w.target.takeCalls()).To(Equal([]string{"prune a"}))
 	w.Expect(w.release()).To(BeNil())
-	w.Expect(w.lastClusters.seen).To(BeEmpty())
+	w.Expect(w.lastClusters.of).To(BeEmpty())
 }
 
 func TestDeletionTogetherWithTheNamespaceWithoutConnection(t *testing.T) {
@@ -461,12 +461,12 @@ func TestGoneReleaseIsForgotten(t *testing.T) {
 	w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1"))
 	w.target.failures["a"] = errors.New("no")
 	w.pass()
-	w.Expect(w.attempts.failed).To(HaveLen(1))
+	w.Expect(w.attempts.of).To(HaveLen(1))
 	delete(w.target.failures, "a")
 	w.deleteRelease()
 	w.pass()
 	w.pass()
-	w.Expect(w.attempts.failed).To(BeEmpty())
+	w.Expect(w.attempts.of).To(BeEmpty())
 	w.Expect(w.latestReleases.written).To(BeEmpty())
 	w.Expect(w.latestInventories.written).NotTo(HaveKey(types.NamespacedName(key)))
 }

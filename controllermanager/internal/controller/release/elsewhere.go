@@ -45,20 +45,26 @@ func (c *Controller) watchElsewhere(s *scope) {
 	c.config.Elsewhere.Want(s.key, others)
 }
 
+// watchedRelease gives a Release of whatever shard, shared and not to be changed, as far as that is
+// watched; nil when there is none. known is false when it may be there all the same.
+func (c *Controller) watchedRelease(name types.NamespacedName) (release *corev1alpha1.Release, known bool) {
+	cached := c.cachedRelease(name.Namespace, name.Name)
+	if cached != nil || c.config.Elsewhere == nil {
+		return cached, true
+	}
+	if !c.config.Elsewhere.Whole(name) {
+		return nil, false
+	}
+	object, _, _ := c.config.Elsewhere.GetIndexer().GetByKey(name.String()) // its own key function fails for none
+	release, _ = object.(*corev1alpha1.Release)
+	return release, true
+}
+
 // releaseAnywhere gives a Release of whatever shard, shared and not to be changed; nil when there
 // is none.
 func (c *Controller) releaseAnywhere(ctx context.Context, name types.NamespacedName) (*corev1alpha1.Release, error) {
-	cached := c.cachedRelease(name.Namespace, name.Name)
-	if cached != nil || c.config.Elsewhere == nil {
-		return cached, nil
-	}
-	if c.config.Elsewhere.Whole(name) {
-		object, exists, err := c.config.Elsewhere.GetIndexer().GetByKey(name.String())
-		if err != nil || !exists {
-			return nil, err
-		}
-		release, _ := object.(*corev1alpha1.Release)
-		return release, nil
+	if watched, known := c.watchedRelease(name); known {
+		return watched, nil
 	}
 	release, err := c.config.Client.CoreV1alpha1().Releases(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -137,7 +143,7 @@ func (c *Controller) EnqueueWaiting() {
 	}
 	for _, object := range c.releases.List() {
 		release, ok := object.(*corev1alpha1.Release)
-		if ok && (len(release.Spec.DependsOn) > 0 || len(c.awaits.of(nameOf(release))) > 0) {
+		if ok && (len(release.Spec.DependsOn) > 0 || len(c.awaits.get(nameOf(release))) > 0) {
 			c.Enqueue(nameOf(release), base.PriorityResync)
 		}
 	}

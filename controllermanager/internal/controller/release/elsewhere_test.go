@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/controllermanager/internal/apply"
 	"kumodo.io/convoy/internal/controller/base"
 )
 
@@ -147,6 +148,60 @@ func TestTheOwnerOfAnObjectInAnotherShardIsWatched(t *testing.T) {
 	w.Expect(e.wanted["app"]).To(Equal(keys("owner")))
 }
 
+// TestAnOwnerInAnotherShardLetsGo: what it has is tried again at once then, not when it would be tried in
+// any case.
+func TestAnOwnerInAnotherShardLetsGo(t *testing.T) {
+	owner := newRelease(named("owner"), func(r *corev1alpha1.Release) {
+		r.UID, r.Generation = "u", 1
+		r.Status.Applied = &corev1alpha1.AppliedStatus{Revision: "main@1", Render: "one", Generation: 1}
+		r.Status.Conditions = []metav1.Condition{{Type: corev1alpha1.ConditionApplied, Status: metav1.ConditionTrue, Message: "1 object is applied"}}
+	})
+	changed := func(change func(r *corev1alpha1.Release)) func(w *world, e *elsewhere) {
+		return func(w *world, e *elsewhere) {
+			now := owner.DeepCopy()
+			change(now)
+			w.Expect(e.Update(now)).To(Succeed())
+			for _, handler := range e.handlers {
+				handler.OnUpdate(owner, now)
+			}
+		}
+	}
+	for name, letsGo := range map[string]func(w *world, e *elsewhere){
+		"it is gone": func(w *world, e *elsewhere) {
+			w.Expect(e.Delete(owner)).To(Succeed())
+			for _, handler := range e.handlers {
+				handler.OnDelete(owner)
+			}
+		},
+		"it is being deleted":                changed(func(r *corev1alpha1.Release) { now := metav1.Now(); r.DeletionTimestamp = &now }),
+		"it has applied another revision":    changed(func(r *corev1alpha1.Release) { r.Status.Applied.Revision = "main@2" }),
+		"it has applied another spec":        changed(func(r *corev1alpha1.Release) { r.Status.Applied.Generation, r.Status.Applied.Render = 2, "two" }),
+		"it has pruned what left its render": changed(func(r *corev1alpha1.Release) { r.Status.Conditions[0].Message = "is applied" }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, newRelease())
+			e := beside(w)
+			e.whole = true
+			w.Expect(e.Add(owner)).To(Succeed())
+			w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1"))
+			w.target.failures["a"] = &apply.OwnershipError{Owner: corev1alpha1.ReleaseAnnotationValue("here", key.Namespace, "owner")}
+			w.Expect(w.passHere()).To(Succeed())
+			w.Expect(w.target.takeCalls()).To(Equal([]string{"apply a"}))
+			w.Expect(e.wanted["app"]).To(Equal(keys("owner")))
+			w.Expect(w.passHere()).To(Succeed())
+			w.Expect(w.target.takeCalls()).To(BeEmpty(), "nothing is new")
+
+			queue := enqueued{}
+			e.handlers = []cache.ResourceEventHandler{w.onAwaitedRelease(queue)}
+			letsGo(w, e)
+			w.Expect(queue).To(HaveKey("app"))
+			delete(w.target.failures, "a")
+			w.Expect(w.passHere()).To(Succeed())
+			w.Expect(w.target.takeCalls()).To(Equal([]string{"apply a"}))
+		})
+	}
+}
+
 // A Cluster that has yet to be labelled is no reason to give anything up.
 func TestAClusterThatIsNotCachedIsRead(t *testing.T) {
 	w := settledWorld(t, newRelease(func(r *corev1alpha1.Release) { r.Spec.DeletionPolicy = corev1alpha1.DeletionPolicyOrphan }), objectOf("ConfigMap", "a", 0, "a1"))
@@ -226,11 +281,16 @@ func TestKindsOfAllShards(t *testing.T) {
 	w := settledWorld(t, newRelease(), objectOf("ConfigMap", "a", 0, "a1"))
 	beside(w)
 	page := &corev1alpha1.ReleaseInventory{ObjectMeta: metav1.ObjectMeta{Namespace: "elsewhere", Name: "foreign"}}
-	page.Spec.Entries = []corev1alpha1.InventoryEntry{{UID: "u", ObjectKey: corev1alpha1.ObjectKey{Version: "v1", Kind: "Secret", Namespace: "ns", Name: "b"}}}
+	page.Spec.Entries = []corev1alpha1.InventoryEntry{
+		{UID: "u", ObjectKey: corev1alpha1.ObjectKey{Version: "v1", Kind: "Secret", Namespace: "ns", Name: "b"}},
+		// What was just handed over to it, or applied by a process that died, bears its mark already.
+		{ObjectKey: corev1alpha1.ObjectKey{Version: "v1", Kind: "Service", Namespace: "ns", Name: "c"}},
+		{UID: "v", ObjectKey: corev1alpha1.ObjectKey{Version: "v1", Kind: "ConfigMap", Namespace: "away", Name: "d"}},
+	}
 	_, err := w.host.CoreV1alpha1().ReleaseInventories("elsewhere").Create(t.Context(), page, metav1.CreateOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
 	o := &others{controller: w.Controller, scope: w.begin(key)}
-	w.Expect(o.Kinds(t.Context(), "ns")).To(Equal([]schema.GroupVersionKind{{Version: "v1", Kind: "Secret"}}))
+	w.Expect(o.Kinds(t.Context(), "ns")).To(Equal([]schema.GroupVersionKind{{Version: "v1", Kind: "Secret"}, {Version: "v1", Kind: "Service"}}))
 	w.refuse("list", "releaseinventories", apierrors.NewServiceUnavailable("away"))
 	_, err = o.Kinds(t.Context(), "ns")
 	w.Expect(err).To(MatchError(apierrors.IsServiceUnavailable, "IsServiceUnavailable"))
@@ -243,6 +303,6 @@ func TestALostShardIsForgotten(t *testing.T) {
 	w.awaits.keep(key, keys("x"))
 	w.awaits.keep(keys("other")[0], keys("x"))
 	w.ForgetShard(func(r *corev1alpha1.Release) bool { return r.Spec.ClusterRef.Name == "there" })
-	w.Expect(w.awaits.of(key)).NotTo(BeEmpty())
-	w.Expect(w.awaits.of(keys("other")[0])).To(BeEmpty())
+	w.Expect(w.awaits.get(key)).NotTo(BeEmpty())
+	w.Expect(w.awaits.get(keys("other")[0])).To(BeEmpty())
 }

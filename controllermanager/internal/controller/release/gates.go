@@ -71,7 +71,8 @@ func (c *Controller) awaitGates(_ context.Context, s *scope) outcome {
 		return next()
 	}
 	out := wait(corev1alpha1.ConditionApplied, corev1alpha1.ReasonWaitingForGate, fmt.Sprintf(
-		"%s waits for the approval of %s: set approved in status.lifecycle.gates through the lifecycle subresource", s.news(), listed(missing, ", ")))
+		"%s waits for the approval of %s: kubectl convoy -n %s approve %s, or set approved in status.lifecycle.gates through the lifecycle subresource",
+		s.news(), listed(missing, ", "), s.release.Namespace, s.release.Name))
 	out.blockedBy = missing
 	return out
 }

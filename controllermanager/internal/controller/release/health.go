@@ -177,7 +177,7 @@ func (s *scope) verdictOn(applied []corev1alpha1.InventoryEntry) (metav1.Conditi
 func (s *scope) healthOverdue() bool {
 	since := s.applied().At.Time
 	if started := s.sync().StartedAt; started != nil {
-		since = started.Time
+		since = s.counted(started.Time)
 	}
 	known := meta.FindStatusCondition(s.before.Conditions, corev1alpha1.ConditionHealthy)
 	switch {

@@ -22,7 +22,7 @@ func (c *Controller) applyNeeds(ctx context.Context, s *scope) outcome {
 			return out
 		}
 	}
-	return s.awaitHealthy(definitions, "the definitions before the preSync hooks", corev1alpha1.ReasonWaitingForStage)
+	return c.awaitHealthy(ctx, s, definitions, "the definitions before the preSync hooks", corev1alpha1.ReasonWaitingForStage)
 }
 
 // hookNeeds gives the definitions of the kinds of preSync hooks, all definitions in a first sync,
@@ -70,6 +70,19 @@ func (s *scope) postDeleteNeeds() []corev1alpha1.InventoryEntry {
 	return slices.DeleteFunc(s.objectEntries(), func(entry corev1alpha1.InventoryEntry) bool {
 		return !keys[inventory.Key(entry)] && (len(s.result.Objects) > 0 || !mayGive(entry, needed))
 	})
+}
+
+// aroundHooks gives the entries of the Release's own objects that what hooks left lies in, or is
+// defined by: they go only after it.
+func (s *scope) aroundHooks() []corev1alpha1.InventoryEntry {
+	around := map[prerequisite]bool{}
+	for _, entry := range s.entries() {
+		if entry.Hook != "" {
+			around[prerequisite{namespace: entry.Namespace}] = true
+			around[prerequisite{kind: entry.GroupVersionKind().GroupKind()}] = true
+		}
+	}
+	return slices.DeleteFunc(s.objectEntries(), func(entry corev1alpha1.InventoryEntry) bool { return !mayGive(entry, around) })
 }
 
 // mayGive tells whether an object of which only the entry is known may give something that is needed.

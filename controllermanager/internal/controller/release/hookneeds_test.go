@@ -172,3 +172,30 @@ func TestHookOfALastingKind(t *testing.T) {
 		w.Expect(w.target.takeCalls()).To(And(ContainElement("apply data"), Not(ContainElement("prune data"))), kind)
 	}
 }
+
+// TestANamespaceGoesAfterWhatHooksLeftInIt: it waits for that, which is the last to go.
+func TestANamespaceGoesAfterWhatHooksLeftInIt(t *testing.T) {
+	w := newWorld(t, newRelease())
+	namespace := objectOf("Namespace", "own", -2, "n")
+	namespace.Object.SetNamespace("")
+	hook := hookOf("migrate", corev1alpha1.HookPreSync)
+	hook.Object.Object.SetNamespace("own")
+	w.source.offers("main@1", namespace, objectOf("ConfigMap", "a", 0, "a1")).Hooks = []render.Hook{hook}
+	w.settle()
+	w.ends("migrate succeeded")
+	w.settle()
+	w.observe()
+	w.settle()
+	w.Expect(w.target.names()).To(ConsistOf("own", "migrate", "a"))
+	w.target.waitsFor = map[string]string{"own": "migrate"}
+	w.target.takeCalls()
+	w.deleteRelease()
+	for range 3 {
+		if w.release() != nil {
+			w.pass()
+		}
+	}
+	w.Expect(w.release()).To(BeNil())
+	w.Expect(w.target.names()).To(BeEmpty())
+	w.Expect(w.target.takeCalls()).To(Equal([]string{"prune a", "prune migrate", "prune own"}))
+}

@@ -57,7 +57,7 @@ func (c *Controller) runPreSync(ctx context.Context, s *scope) outcome {
 func (c *Controller) runPostSync(ctx context.Context, s *scope) outcome {
 	due := s.runsHooks(corev1alpha1.HookPostSync) && len(byWeight(s.result.Hooks, corev1alpha1.HookPostSync)) > 0
 	if due && !s.hooksBegan(corev1alpha1.HookPostSync) {
-		out := s.awaitHealthy(s.result.Objects, "the objects before the postSync hooks", corev1alpha1.ReasonWaitingForHealth)
+		out := c.awaitHealthy(ctx, s, s.result.Objects, "the objects before the postSync hooks", corev1alpha1.ReasonWaitingForHealth)
 		if out.kind != proceeds {
 			return out
 		}
@@ -111,7 +111,6 @@ func (c *Controller) runGroup(ctx context.Context, s *scope, hooks []render.Hook
 
 // followGroup starts the hooks that were not yet, and waits for their end.
 func (c *Controller) followGroup(ctx context.Context, s *scope, hooks []render.Hook) outcome {
-	c.watchHooks(s)
 	var running []string
 	for _, hook := range hooks {
 		if !s.hookBegan(hook) {
@@ -129,7 +128,7 @@ func (c *Controller) followGroup(ctx context.Context, s *scope, hooks []render.H
 		}
 		if stops(hook, status) {
 			return stuck(corev1alpha1.ConditionApplied, corev1alpha1.ReasonHookFailed, fmt.Sprintf("%s; %s",
-				failedText(hook, status.Message), wayOut(hook)))
+				failedText(hook, status.Message), s.wayOut(hook)))
 		}
 	}
 	if len(running) > 0 {
@@ -175,14 +174,18 @@ func failedText(hook render.Hook, message string) string {
 }
 
 // wayOut says what ends the state in which a hook failed.
-func wayOut(hook render.Hook) string {
-	if unknown(hook) {
-		return "it cannot be run again, because what was applied cannot be rendered: the deletion goes on without it once its entry in status.lifecycle.hooks " +
-			"has the phase succeeded there, which the lifecycle subresource writes; spec.deletionPolicy: orphan gives up what is left"
+func (s *scope) wayOut(hook render.Hook) string {
+	command := func(verb string) string {
+		return fmt.Sprintf("kubectl convoy -n %s %s %s %s", s.release.Namespace, verb, s.release.Name, hook.Name)
 	}
-	if deletes(hook.On) {
-		return "the deletion goes on when it has run again, which it does once its entry is taken out of status.lifecycle.hooks through the lifecycle subresource, " +
-			"or without it once that entry has the phase succeeded there; spec.deletionPolicy: orphan gives up what is left"
+	switch {
+	case unknown(hook):
+		return fmt.Sprintf("it cannot be run again, because what was applied cannot be rendered: the deletion goes on without it with %s, or once its entry in "+
+			"status.lifecycle.hooks has the phase succeeded there, which the lifecycle subresource writes; spec.deletionPolicy: orphan gives up what is left", command("skip"))
+	case deletes(hook.On):
+		return fmt.Sprintf("the deletion goes on when it has run again, with %s, or without it, with %s; "+
+			"or once its entry is taken out of status.lifecycle.hooks through the lifecycle subresource, or has the phase succeeded there; "+
+			"spec.deletionPolicy: orphan gives up what is left", command("retry"), command("skip"))
 	}
 	return runsAfresh
 }

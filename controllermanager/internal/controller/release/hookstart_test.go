@@ -128,7 +128,7 @@ func TestRefusedHookWaitsForTheOwner(t *testing.T) {
 	w.target.obstacles = map[string]error{"setup": &apply.OwnershipError{Owner: corev1alpha1.ReleaseAnnotationValue("here", key.Namespace, "other")}}
 	w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1")).Hooks = []render.Hook{hookOf("setup", corev1alpha1.HookPreSync)}
 	w.pass()
-	w.Expect(w.awaits.of(key)).To(ConsistOf(HaveField("Name", "other")))
+	w.Expect(w.awaits.get(key)).To(ConsistOf(HaveField("Name", "other")))
 }
 
 // deletedWorld has a Release with delete hooks that is being deleted, before the first pass of that.
@@ -153,6 +153,7 @@ func TestRefusedHookOfADeletion(t *testing.T) {
 		w.Expect(w.condition(corev1alpha1.ConditionReady)).To(Equal("False HookFailed"))
 		w.Expect(w.message(corev1alpha1.ConditionReady)).To(And(
 			HavePrefix(string(point)+" hook bye (Job ns/bye) failed: did not start within 1m0s (invalid: jobs are denied here); "),
+			ContainSubstring("kubectl convoy -n team retry app bye"), ContainSubstring("kubectl convoy -n team skip app bye"),
 			ContainSubstring("once its entry is taken out of status.lifecycle.hooks"), ContainSubstring("has the phase succeeded"), ContainSubstring("spec.deletionPolicy: orphan")))
 		w.Expect(w.release()).NotTo(BeNil())
 		delete(w.target.failures, "bye")

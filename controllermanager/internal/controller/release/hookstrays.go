@@ -83,7 +83,6 @@ func (s *scope) strays(entry corev1alpha1.InventoryEntry, live *unstructured.Uns
 // while what it works on is deleted.
 func (c *Controller) endSyncHooks(ctx context.Context, s *scope) outcome {
 	s.run = deleteRun
-	c.watchHooks(s)
 	if out := c.noteStrays(ctx, s); out.kind != proceeds {
 		return ofDeletion(out)
 	}

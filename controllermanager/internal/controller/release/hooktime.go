@@ -18,22 +18,16 @@ import (
 	"kumodo.io/convoy/render"
 )
 
-// watchHooks notes since when the hooks of the Release can be looked at. That is anew when the
-// target was away (leaveOut), and with each process.
-func (c *Controller) watchHooks(s *scope) {
-	watched := c.watched.get(s.key)
-	if watched.since.IsZero() {
-		watched.since = s.now
-		c.watched.keep(s.key, watched)
-	}
-	s.watchedSince = watched.since
-}
-
-// leaveOut lets no time pass in which the target was away, for what can take long in a target.
-func (c *Controller) leaveOut(s *scope) {
+// watch notes since when the Release, and its target, are looked at. That is anew when the target was
+// away, and with each process: no time passes before that for what can take long in a target.
+func (c *Controller) watch(s *scope) {
 	if s.wasAway() {
 		c.watched.forget(s.key)
 		c.lacking.forget(s.key)
+	}
+	if s.watchedSince = c.watched.get(s.key); s.watchedSince.IsZero() {
+		s.watchedSince = s.now
+		c.watched.keep(s.key, s.now)
 	}
 }
 

@@ -51,7 +51,7 @@ func TestMoveWhenTheOldOwnerIsFirst(t *testing.T) {
 	w.Expect(w.inventory().Spec.Entries).To(HaveLen(2))
 
 	next := types.NamespacedName{Namespace: key.Namespace, Name: "next"}
-	w.Expect(w.awaits.waitersFor(next)).To(ConsistOf(key), "it is looked at when the other gets on")
+	w.Expect(w.waitersFor(next)).To(ConsistOf(key), "it is looked at when the other gets on")
 
 	w.pass("next")
 	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply x"}))
@@ -60,7 +60,7 @@ func TestMoveWhenTheOldOwnerIsFirst(t *testing.T) {
 	w.Expect(w.inventory().Spec.Entries).To(HaveLen(1))
 	w.pass()
 	w.Expect(w.message(corev1alpha1.ConditionApplied)).NotTo(ContainSubstring("moves"))
-	w.Expect(w.awaits.waitersFor(next)).To(BeEmpty())
+	w.Expect(w.waitersFor(next)).To(BeEmpty())
 }
 
 // The other Release has the object as soon as its inventory says so, whatever its status does.
@@ -238,7 +238,7 @@ func TestConflictIsTriedAgainWhenTheOwnerChanges(t *testing.T) {
 	w.target.takeCalls()
 	w.pass("next")
 	w.Expect(w.target.takeCalls()).To(BeEmpty())
-	w.Expect(w.awaits.waitersFor(key)).To(ConsistOf(HaveField("Name", "next")))
+	w.Expect(w.waitersFor(key)).To(ConsistOf(HaveField("Name", "next")))
 
 	for _, change := range []func(){
 		func() { w.change(wave(3)) },
@@ -256,7 +256,7 @@ func TestConflictIsTriedAgainWhenTheOwnerChanges(t *testing.T) {
 	w.deleteRelease()
 	w.pass("next")
 	w.Expect(w.target.takeCalls()).To(Equal([]string{"apply x"}))
-	w.Expect(w.awaits.waitersFor(key)).To(BeEmpty())
+	w.Expect(w.waitersFor(key)).To(BeEmpty())
 }
 
 // What was handed over is told as such.

@@ -7,9 +7,11 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/render"
 )
 
 // other is another Release on the same cluster, from another source.
@@ -171,6 +173,48 @@ func TestDependencies(t *testing.T) {
 			w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal(tt.want))
 		})
 	}
+}
+
+// TestReleasesThatWaitForEachOther: a wave and a dependency. Both say so, until one of them is changed.
+func TestReleasesThatWaitForEachOther(t *testing.T) {
+	w := newWorld(t, newRelease(dependsOn("late", "")))
+	w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1"))
+	w.source.results["late main@1"] = &render.Result{Digest: "late", Objects: []render.Object{objectOf("ConfigMap", "b", 0, "b1")}}
+	w.create(newRelease(wave(1), func(r *corev1alpha1.Release) { r.Name = "late" }))
+	w.create(newRelease(wave(2), func(r *corev1alpha1.Release) { r.Name = "later" }))
+	for range 2 {
+		w.pass()
+		w.pass("late")
+		w.pass("later")
+	}
+	w.Expect(w.release().Status.Sync.BlockedBy).To(Equal([]string{"Release late"}))
+	w.Expect(w.message(corev1alpha1.ConditionReady)).To(Equal("waiting for Release late: not Applied (WaitingForWave); " +
+		"they wait for each other: app -> late -> app: change spec.dependsOn or spec.wave of one of them"))
+	late := meta.FindStatusCondition(w.release("late").Status.Conditions, corev1alpha1.ConditionReady)
+	w.Expect(w.release("late").Status.Sync.BlockedBy).To(Equal([]string{"Release app (wave 0)"}))
+	w.Expect(late.Message).To(Equal("waiting for Release app (wave 0): not Applied (WaitingForDependency); " +
+		"they wait for each other: late -> app -> late: change spec.dependsOn or spec.wave of one of them"))
+	later := meta.FindStatusCondition(w.release("later").Status.Conditions, corev1alpha1.ConditionReady)
+	w.Expect(later.Message).NotTo(ContainSubstring("each other"), "it is in no circle itself")
+
+	w.change(func(r *corev1alpha1.Release) { r.Spec.DependsOn = nil })
+	w.pass()
+	w.observe()
+	w.pass()
+	w.pass("late")
+	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("True Applied"))
+	w.Expect(w.condition(corev1alpha1.ConditionApplied, "late")).To(Equal("True Applied"))
+}
+
+// TestWaitThatIsNoCircle: of what waits for each other only by the spec, one is ready.
+func TestWaitThatIsNoCircle(t *testing.T) {
+	w := newWorld(t, newRelease(dependsOn("late", "")))
+	w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1"))
+	w.set("app", conditions(isTrue, isTrue, 1))
+	w.create(other("late", wave(1)))
+	w.set("late", conditions(isTrue, isFalse, 1))
+	w.pass()
+	w.Expect(w.message(corev1alpha1.ConditionApplied)).To(Equal("waiting for Release late: not Healthy (R)"))
 }
 
 // peer is a Release of the same source that was applied at a revision, and is well.

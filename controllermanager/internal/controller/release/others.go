@@ -143,7 +143,7 @@ func (o *others) Kinds(ctx context.Context, namespace string) ([]schema.GroupVer
 			return
 		}
 		for _, entry := range page.Spec.Entries {
-			if entry.Namespace == namespace && entry.UID != "" {
+			if entry.Namespace == namespace { // without a UID, too: what was just handed over
 				found[entry.GroupVersionKind()] = true
 			}
 		}

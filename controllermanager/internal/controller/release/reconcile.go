@@ -78,7 +78,7 @@ func (c *Controller) removeSteps() []step {
 		{"orphan", c.orphan, ""},
 		{"sync hooks", c.endSyncHooks, ""},
 		{"delete hooks", c.findDeleteHooks, ""},
-		{"preDelete hooks", c.runHooks(corev1alpha1.HookPreDelete), ""},
+		{"preDelete hooks", c.runPreDelete, ""},
 		{"delete", c.deleteObjects, ""},
 		{"postDelete hooks", c.runHooks(corev1alpha1.HookPostDelete), ""},
 		{"delete hook objects", c.deleteHookObjects, ""},
@@ -130,8 +130,8 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (b
 	}
 	// Only now: a failure that is remembered here and in no status would hold the next pass
 	// up, which would then have nothing to say.
-	c.attempts.keep(key, s.attempt)
-	c.awaits.keep(key, s.awaited)
+	c.keepAttempt(s)
+	c.keepAwaited(s)
 	c.watchElsewhere(s)
 	c.announce(s)
 	if c.stateOf(s.awaited) != s.awaitedState {
@@ -157,11 +157,11 @@ func (c *Controller) begin(key types.NamespacedName) *scope {
 		began:   now,
 		now:     now,
 		request: pendingRequest(release),
-		attempt: c.attempts.of(key),
+		attempt: c.attempts.get(key),
 	}
 	s.setPages(c.newestPages(release))
-	c.await(s, c.awaits.of(key)...)
-	c.leaveOut(s)
+	c.await(s, c.awaits.get(key)...)
+	c.watch(s)
 	return s
 }
 
@@ -231,8 +231,8 @@ func (c *Controller) conclude(ctx context.Context, s *scope, out outcome) {
 func (c *Controller) forget(key types.NamespacedName) {
 	c.latestReleases.forget(key)
 	c.latestInventories.forget(key)
-	c.attempts.keep(key, nil)
-	c.awaits.keep(key, nil)
+	c.attempts.forget(key)
+	c.awaits.forget(key)
 	c.lastClusters.forget(key)
 	c.forgetReferences(key)
 	c.sightings.forget(key)

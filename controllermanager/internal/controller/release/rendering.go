@@ -76,7 +76,8 @@ func (r *renderings) Render(ctx context.Context, in render.Input) (*render.Resul
 	in.Release = &corev1alpha1.Release{TypeMeta: in.Release.TypeMeta, ObjectMeta: in.Release.ObjectMeta, Spec: in.Release.Spec}
 	return errands.Do(ctx, errands.Errand[*render.Result]{
 		ID: id, Patience: r.patience, Heavy: true, Pending: "it is still being rendered",
-		Do: func(ctx context.Context) (*render.Result, error) { return r.engine.Render(ctx, in) },
+		Do:    func(ctx context.Context) (*render.Result, error) { return r.engine.Render(ctx, in) },
+		Known: func(ctx context.Context) (*render.Result, bool, error) { return r.engine.Known(ctx, in) },
 	})
 }
 

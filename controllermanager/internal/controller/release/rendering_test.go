@@ -285,6 +285,10 @@ type panics struct{}
 
 func (panics) Render(context.Context, render.Input) (*render.Result, error) { panic("hunter2") }
 
+func (panics) Known(context.Context, render.Input) (*render.Result, bool, error) {
+	return nil, false, nil
+}
+
 // TestTimesAreThoseOfWhatHappens has a pass that takes longer than a hook may.
 func TestTimesAreThoseOfWhatHappens(t *testing.T) {
 	w := newWorld(t, newRelease())

@@ -219,6 +219,7 @@ func TestGates(t *testing.T) {
 	w.pass()
 	w.Expect(w.target.takeCalls()).To(BeEmpty())
 	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("True WaitingForGate"))
+	w.Expect(w.message(corev1alpha1.ConditionApplied)).To(ContainSubstring("kubectl convoy -n team approve app, or set approved in status.lifecycle.gates"))
 	w.Expect(w.release().Status.Sync.BlockedBy).To(Equal([]string{"gate qa"}))
 	w.Expect(w.release().Status.Lifecycle.Gates).To(ConsistOf(
 		corev1alpha1.GateStatus{Name: "qa", Revision: "main@2", Render: "render of main@2"}), "what waits is told")

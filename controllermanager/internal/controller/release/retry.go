@@ -5,26 +5,18 @@ package release
 import (
 	"crypto/sha256"
 	"fmt"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/internal/sources"
 )
 
-// attempts remembers what of a Release failed with which input, so that events do not
-// repeat it before its backoff is over, and any change of input repeats it at once.
-// What is lost with the process costs one early attempt.
-type attempts struct {
-	mu     sync.Mutex
-	failed map[types.NamespacedName]attempt
-}
-
-// attempt is a failed attempt.
+// attempt is a failed attempt. It is remembered with the input that it was made with, so that events do
+// not repeat it before its backoff is over, and any change of input repeats it at once. What is lost with
+// the process costs one early attempt.
 type attempt struct {
 	name   string
 	inputs [sha256.Size]byte
@@ -50,28 +42,13 @@ func (s *scope) early(name string) (remaining time.Duration, early bool) {
 	return max(remaining, 0), remaining > 0
 }
 
-// of gives what is remembered of a Release; nil when nothing is.
-func (a *attempts) of(key types.NamespacedName) *attempt {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if last, ok := a.failed[key]; ok {
-		return &last
-	}
-	return nil
-}
-
-// keep remembers a failed attempt of a Release in place of the last one; nil: none.
-func (a *attempts) keep(key types.NamespacedName, last *attempt) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if last == nil {
-		delete(a.failed, key)
+// keepAttempt remembers the failed attempt that a pass ended with, if it did.
+func (c *Controller) keepAttempt(s *scope) {
+	if s.attempt == nil {
+		c.attempts.forget(s.key)
 		return
 	}
-	if a.failed == nil {
-		a.failed = map[types.NamespacedName]attempt{}
-	}
-	a.failed[key] = *last
+	c.attempts.keep(s.key, s.attempt)
 }
 
 // failedAgain gives the failed attempt that a pass ends with, counted on from the last one

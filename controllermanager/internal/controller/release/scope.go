@@ -84,11 +84,11 @@ type scope struct {
 	// by findDeleteHooks.
 	run string
 
-	// watchedSince is since when the Release's hooks can be looked at. Set by watchHooks.
+	// watchedSince is since when the Release, and its target, are looked at. Set before the first step.
 	watchedSince time.Time
-	// without says without which hooks the Release is being deleted, "" when all are known. Set by
-	// findDeleteHooks.
-	without string
+	// without says without which hooks the Release is being deleted, and lack why; "" when all are
+	// known. Set by findDeleteHooks.
+	without, lack string
 
 	// ahead has the keys of entries that this pass brought into the inventory, and whose
 	// objects it has not tried to create. Written by writeAhead,

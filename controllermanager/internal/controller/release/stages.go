@@ -97,7 +97,7 @@ func (c *Controller) applyStages(ctx context.Context, s *scope) outcome {
 			continue
 		}
 		for _, before := range stages[:i] {
-			if out := s.awaitHealthy(before.objects, fmt.Sprintf("stage %d", before.number), corev1alpha1.ReasonWaitingForStage); out.kind != proceeds {
+			if out := c.awaitHealthy(ctx, s, before.objects, fmt.Sprintf("stage %d", before.number), corev1alpha1.ReasonWaitingForStage); out.kind != proceeds {
 				return out
 			}
 		}
@@ -216,7 +216,7 @@ func (n *changes) note(action apply.Action) {
 
 // awaitHealthy waits until the given objects are healthy, as the inventory's status tells
 // for its present generation. what names them in the message.
-func (s *scope) awaitHealthy(objects []render.Object, what, reason string) outcome {
+func (c *Controller) awaitHealthy(ctx context.Context, s *scope, objects []render.Object, what, reason string) outcome {
 	objects = slices.DeleteFunc(slices.Clone(objects), func(object render.Object) bool {
 		return apply.Passive(schema.GroupKind{Group: object.Key().Group, Kind: object.Key().Kind})
 	})
@@ -229,18 +229,28 @@ func (s *scope) awaitHealthy(objects []render.Object, what, reason string) outco
 	}
 	health := s.healthByKey()
 	var ill []ailment
+	var unknown []corev1alpha1.ObjectKey
 	for _, object := range objects {
-		if a := ailmentOf(object.Key(), health[inventory.KeyOf(object.Key())]); a.severity > 0 {
+		a := ailmentOf(object.Key(), health[inventory.KeyOf(object.Key())])
+		if a.severity > 0 {
 			ill = append(ill, a)
+		}
+		if a.status == corev1alpha1.HealthUnknown {
+			unknown = append(unknown, object.Key())
 		}
 	}
 	if len(ill) == 0 {
 		return next()
 	}
-	overdue := s.overdue()
-	if unknown := !slices.ContainsFunc(ill, func(a ailment) bool { return a.status != corev1alpha1.HealthUnknown }); overdue && !unknown {
-		return waitUnderWay(corev1alpha1.ReasonHealthTimeout,
-			fmt.Sprintf("%s is not healthy after %s: %s", what, timeout(s.release), ailments(ill)), 0)
+	waiting := fmt.Sprintf("waiting for %s: %s", what, ailments(ill))
+	if !s.overdue() {
+		return waitUnderWay(reason, waiting, 0)
 	}
-	return waitUnderWay(reason, fmt.Sprintf("waiting for %s: %s", what, ailments(ill)), 0)
+	// That nobody can ask the target for their health is no failure of theirs.
+	if len(unknown) == len(ill) {
+		if _, err := lookUp(ctx, s.target, unknown[0]); ofConnection(err) {
+			return waitUnderWay(apply.Reason(err), fmt.Sprintf("%s; looking at %s: %v", waiting, objectName(unknown[0]), err), longestSoon)
+		}
+	}
+	return waitUnderWay(corev1alpha1.ReasonHealthTimeout, fmt.Sprintf("%s is not healthy after %s: %s", what, timeout(s.release), ailments(ill)), 0)
 }

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/render"
@@ -121,6 +124,53 @@ func TestStageMessages(t *testing.T) {
 	w.pass()
 	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("False HealthTimeout"))
 	w.Expect(w.message(corev1alpha1.ConditionApplied)).To(HavePrefix("stage -1 is not healthy after 5m0s: Deployment ns/db is degraded"))
+}
+
+// deaf has the target answer no question about objects until it is back.
+func (w *world) deaf() (back func()) {
+	w.target.dynamic.PrependReactor("get", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewServiceUnavailable("away")
+	})
+	return func() { w.target.dynamic.ReactionChain = w.target.dynamic.ReactionChain[1:] }
+}
+
+// TestHealthThatNobodyKnows: it may not be known for good, which is not waited out. That the target does
+// not answer takes no time of the stage.
+func TestHealthThatNobodyKnows(t *testing.T) {
+	unknown := health("db", corev1alpha1.HealthUnknown, "rule broken: no such key")
+	w := stagedWorld(t)
+	w.observe(unknown)
+	w.Expect(w.pass().RequeueAfter).To(BeNumerically("<=", defaultTimeout+time.Second))
+	w.after(defaultTimeout - time.Second)
+	w.pass()
+	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("False WaitingForStage"))
+	w.after(time.Second)
+	w.pass()
+	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("False HealthTimeout"))
+	w.Expect(w.message(corev1alpha1.ConditionApplied)).To(Equal(
+		"stage -1 is not healthy after 5m0s: Deployment ns/db is unknown: rule broken: no such key"))
+
+	w = stagedWorld(t)
+	w.observe(unknown)
+	w.pass()
+	w.after(defaultTimeout)
+	back := w.deaf()
+	for range 3 {
+		w.Expect(w.pass().RequeueAfter).To(Equal(longestSoon))
+		w.Expect(w.condition(corev1alpha1.ConditionReady)).To(Equal("False TargetUnreachable"))
+		w.Expect(w.message(corev1alpha1.ConditionReady)).To(HavePrefix(
+			"waiting for stage -1: Deployment ns/db is unknown: rule broken: no such key; looking at Deployment ns/db: "))
+		w.after(time.Hour)
+		w.pass()
+		w.Expect(w.condition(corev1alpha1.ConditionReady)).To(Equal("False WaitingForStage"), "it has all its time again")
+		w.after(time.Hour)
+	}
+	back()
+	w.pass()
+	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("False HealthTimeout"))
+	w.observe()
+	w.pass()
+	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("True Applied"))
 }
 
 func TestPassiveKindsAreNotWaitedFor(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -71,18 +70,8 @@ const storeRest = time.Minute
 
 // shelf remembers which render of each Release the store has.
 type shelf struct {
-	mu     sync.Mutex
-	of     map[types.NamespacedName]string
+	perRelease[string]
 	closed time.Time // until then
-}
-
-func (o *shelf) keep(release types.NamespacedName, digest string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.of == nil {
-		o.of = map[types.NamespacedName]string{}
-	}
-	o.of[release] = digest
 }
 
 func (o *shelf) lacks(release types.NamespacedName, digest string, now time.Time) bool {
@@ -95,12 +84,6 @@ func (o *shelf) rest(until time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = until
-}
-
-func (o *shelf) forget(release types.NamespacedName) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.of, release)
 }
 
 // loadPinned takes the stored render that the Release is pinned to. The source may be gone.

@@ -256,8 +256,12 @@ func TestTimeAwayDoesNotCount(t *testing.T) {
 		w.observe(health("a", corev1alpha1.HealthUnknown, "target cluster is unreachable"))
 		w.pass()
 		w.clock.SetTime(w.clock.Now().Add(2 * defaultTimeout))
+		back := w.deaf()
 		w.pass()
-		w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(HaveSuffix("WaitingForStage"), "nobody knows that it is ill")
+		w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(HaveSuffix("TargetUnreachable"), "nobody knows that it is ill")
+		back()
+		w.pass()
+		w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(HaveSuffix("WaitingForStage"))
 		w.settle()
 		w.settle()
 		w.Expect(w.outcomes()).To(Equal([]string{"main@2 healthy", "main@1 healthy"}))
@@ -282,18 +286,6 @@ func TestTimeAwayDoesNotCount(t *testing.T) {
 		w.pass()
 		w.Expect(w.condition(corev1alpha1.ConditionHealthy)).To(Equal("False HealthTimeout"), "it has had its time now")
 	})
-}
-
-// A sync that was asked for has all its time, although one of the same failed before.
-func TestARequestedSyncHasItsOwnTime(t *testing.T) {
-	w := settledWorld(t, newRelease(), objectOf("ConfigMap", "a", 0, "a1"))
-	w.fails("a")
-	w.source.offers("main@2", objectOf("ConfigMap", "a", 0, "a2"))
-	w.pass()
-	w.clock.SetTime(w.clock.Now().Add(time.Hour))
-	w.requestSync("2026-03-01T11:00:00Z")
-	w.pass()
-	w.Expect(w.release().Status.Sync.StartedAt.Time).To(BeTemporally("==", w.clock.Now()))
 }
 
 // What is not being rendered any more is not said to be.

@@ -21,7 +21,7 @@ func (c *Controller) awaitWaves(_ context.Context, s *scope) outcome {
 			blockers = append(blockers, blocker{waveName(other), lack})
 		}
 	}
-	return blocked(corev1alpha1.ReasonWaitingForWave, blockers)
+	return c.toldCircle(s, blocked(corev1alpha1.ReasonWaitingForWave, blockers))
 }
 
 // lowerWaves gives the Releases of a lower wave on the same cluster, by wave and name.

@@ -86,6 +86,10 @@ func (s *source) Render(_ context.Context, input render.Input) (*render.Result, 
 	return s.results[input.Artifact.Revision], nil
 }
 
+func (s *source) Known(context.Context, render.Input) (*render.Result, bool, error) {
+	return nil, false, nil
+}
+
 func (s *source) Put(_ context.Context, record store.Record) error {
 	s.stored[record.Result.Digest] = record
 	return nil

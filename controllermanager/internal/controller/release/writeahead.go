@@ -50,7 +50,7 @@ func (c *Controller) writeAhead(ctx context.Context, s *scope) outcome {
 			return abort(err)
 		}
 	}
-	c.noteStart(s)
+	s.noteStart()
 	if s.request.force == "" && !s.requestWrittenAhead() && s.sameSpec() {
 		s.untouched = s.applier.Untouched(ctx, s.objectEntries())
 	}
@@ -58,9 +58,6 @@ func (c *Controller) writeAhead(ctx context.Context, s *scope) outcome {
 	// A request that has nothing sent needs no mark: nothing could be sent twice.
 	if s.inventory != nil && slices.Equal(entries, s.entries()) && (s.requestWrittenAhead() || len(s.unapplied()) == 0) {
 		return next()
-	}
-	if !s.requestWrittenAhead() {
-		s.sync().StartedAt = &metav1.Time{Time: s.now} // who asks gives it all its time
 	}
 	for _, added := range inventory.Without(entries, s.entries()...) {
 		s.noteAhead(inventory.Key(added))
@@ -129,12 +126,23 @@ func (s *scope) writtenAhead() bool {
 	return s.inventory != nil && s.requestWrittenAhead() && slices.Equal(s.aheadEntries(), s.entries())
 }
 
-// noteStart notes when the sync of this desired state began, for timeouts. Time in which nothing
-// could be done, and nothing was seen of the target, does not count: it has all its time again.
-func (c *Controller) noteStart(s *scope) {
-	if s.sync().StartedAt == nil || s.wasAway() {
+// noteStart notes when the sync of this desired state began. The runs of its hooks are known by that
+// (runMark), so that it stays.
+func (s *scope) noteStart() {
+	if s.sync().StartedAt == nil {
 		s.sync().StartedAt = &metav1.Time{Time: s.now}
 	}
+}
+
+// counted gives since when the time of the sync that is under way counts, which began at a time: not
+// while nothing could be done, and nothing was seen of the target, and who asks gives it all its time.
+func (s *scope) counted(began time.Time) time.Time {
+	for _, later := range []time.Time{s.watchedSince, s.request.at()} {
+		if later.After(began) && !later.After(s.now) {
+			began = later
+		}
+	}
+	return began
 }
 
 // overdue tells whether the sync takes longer than it may. It asks for a pass when that
@@ -144,7 +152,7 @@ func (s *scope) overdue() bool {
 	if started == nil {
 		return false
 	}
-	left := untilFrom(started.Time, timeout(s.release), s.now)
+	left := untilFrom(s.counted(started.Time), timeout(s.release), s.now)
 	if left > 0 {
 		s.wakeIn(left + time.Second)
 	}
