@@ -108,7 +108,7 @@ func (c *Comparer) CompareListed(ctx context.Context, desired render.Object, lis
 	key := desired.Key()
 	resource, err := c.resource(ctx, key, true)
 	if meta.IsNoMatchError(err) && c.Defines != nil && c.Defines(desired.Object.GroupVersionKind().GroupKind()) {
-		return Outcome{Action: corev1alpha1.ActionCreate, Simulated: true, Message: "the kind is defined by the same sync", Result: desired.Object}
+		return c.defined(ctx, desired)
 	}
 	if err != nil {
 		return failed(err)
@@ -137,9 +137,7 @@ func (c *Comparer) compare(ctx context.Context, resource dynamic.ResourceInterfa
 	}
 	owner, foreign := c.foreign(live)
 	if foreign && (c.GivenUp == nil || !c.GivenUp(ctx, owner, key)) {
-		outcome := failed(fmt.Errorf("belongs to %s", render.OwnerName(owner, c.Installation)))
-		outcome.Live, outcome.Reason = live, corev1alpha1.ReasonOwnershipConflict
-		return outcome, false
+		return c.belongs(owner, live), false
 	}
 	body := c.body(desired.Object, live)
 	if c.Applied && live != nil && asApplied(live, body) {
@@ -161,7 +159,7 @@ func (c *Comparer) compare(ctx context.Context, resource dynamic.ResourceInterfa
 		}
 		outcome = c.difference(desired.Object, body, live, result)
 		if foreign {
-			outcome.Message = "moves here from " + render.OwnerName(owner, c.Installation)
+			outcome.Message = c.movesFrom(owner)
 		}
 		return outcome, moved
 	case live == nil && namespaceMissing(err):
@@ -299,6 +297,17 @@ func (c *Comparer) foreign(live *unstructured.Unstructured) (string, bool) {
 	_, _, _, marks := corev1alpha1.ParseReleaseAnnotation(owner)
 	own := corev1alpha1.ReleaseAnnotationValue(c.Installation, c.Release.Namespace, c.Release.Name)
 	return owner, marks && owner != own
+}
+
+// belongs is the outcome for an object that another Release owns.
+func (c *Comparer) belongs(owner string, live *unstructured.Unstructured) Outcome {
+	outcome := failed(fmt.Errorf("belongs to %s", render.OwnerName(owner, c.Installation)))
+	outcome.Live, outcome.Reason = live, corev1alpha1.ReasonOwnershipConflict
+	return outcome
+}
+
+func (c *Comparer) movesFrom(owner string) string {
+	return "moves here from " + render.OwnerName(owner, c.Installation)
 }
 
 // body is what is sent for an object: with the marks of its Release, and in the fields

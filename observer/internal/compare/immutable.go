@@ -12,15 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/internal/managed"
 	"kumodo.io/convoy/render"
 )
-
-// maxRefusals is how often a refusal is looked into of which another one comes.
-const maxRefusals = 3
 
 // refused is the outcome for a live object that the server calls invalid in its new form. What
 // others put beside the desired fields, where the two cannot be together, a sync takes away.
@@ -28,7 +24,9 @@ const maxRefusals = 3
 func (c *Comparer) refused(ctx context.Context, resource dynamic.ResourceInterface, key corev1alpha1.ObjectKey,
 	desired, live, body *unstructured.Unstructured, cause error,
 ) (outcome Outcome, moved bool) {
-	result, cause := c.freed(ctx, resource, key, live, body, cause)
+	_, result, cause := managed.InTheWay(live, body, cause, func(object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		return c.dryReplacement(ctx, resource, key, live, object)
+	}, func(err error) bool { return apierrors.IsInvalid(err) && !Denied(err) })
 	if cause == nil {
 		outcome = c.difference(desired, body, live, result)
 		if outcome.Action == corev1alpha1.ActionUnchanged { // a default, such as a protocol, tells the items apart
@@ -52,34 +50,6 @@ func (c *Comparer) refused(ctx context.Context, resource dynamic.ResourceInterfa
 		return outcome, false
 	}
 	return c.unchangeable(live, body, outcome), false
-}
-
-// freed is what applying makes of a live object when what stands in the way of the desired
-// fields is taken away first; without anything of the kind it gives the server's last refusal.
-func (c *Comparer) freed(ctx context.Context, resource dynamic.ResourceInterface, key corev1alpha1.ObjectKey,
-	live, body *unstructured.Unstructured, cause error,
-) (*unstructured.Unstructured, error) {
-	taken := fieldpath.NewSet()
-	for range maxRefusals {
-		more, err := managed.InTheWay(live, body, causesOf(cause))
-		if err != nil {
-			return nil, err
-		}
-		if more.Difference(taken).Empty() {
-			return nil, cause
-		}
-		taken = taken.Union(more)
-		merged, err := managed.Merged(live, body, taken)
-		if err != nil {
-			return nil, err
-		}
-		result, err := c.dryReplacement(ctx, resource, key, live, merged)
-		if err == nil || !apierrors.IsInvalid(err) || Denied(err) {
-			return result, err
-		}
-		cause = err
-	}
-	return nil, cause
 }
 
 // unchangeable is the outcome for an object of which the server says that fields cannot change.

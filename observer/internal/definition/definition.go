@@ -12,6 +12,10 @@ package definition
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -26,12 +30,21 @@ import (
 // Kind is that of definitions.
 var Kind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
-// ErrTooMuch says that an object was not looked at to its end, because that takes too long.
-var ErrTooMuch = errors.New("the schema takes too long to hold objects against")
+// Errors for objects that are not held against their schema, or not to the end.
+var (
+	ErrTooMuch = errors.New("that takes too long")
+	ErrTooDeep = fmt.Errorf("it is nested more than %d levels deep", maxDepth)
+)
 
 const (
 	// effort is how much is looked at for one Set: about that many values, and a second or two.
 	effort = 10_000_000
+	// maxDepth is how deep a definition may be nested as JSON, in which a field takes two levels. Those
+	// of operators that embed pods have some 50.
+	maxDepth = 256
+	// bytesAtOnce is how many bytes of a definition count as one value that is looked at, for each
+	// level: parts of it are decoded as often as they are deep.
+	bytesAtOnce = 64
 	// maxFaults is how many faults are told of one object.
 	maxFaults = 10
 )
@@ -68,18 +81,21 @@ func New(objects ...*unstructured.Unstructured) *Set {
 		group, _, _ := unstructured.NestedString(object.Object, "spec", "group")
 		kind, _, _ := unstructured.NestedString(object.Object, "spec", "names", "kind")
 		d := &definition{}
-		d.read = sync.OnceValues(func() (map[string]*version, error) { return versionsOf(object) })
+		d.read = sync.OnceValues(func() (map[string]*version, error) { return versionsOf(object, s.spend) })
 		s.kinds[schema.GroupKind{Group: group, Kind: kind}] = d
 	}
 	return s
 }
+
+// spend counts what was looked at; false when no more is to be.
+func (s *Set) spend(n int) bool { return s.left.Add(-int64(n)) > 0 }
 
 // Defines tells whether there is a definition of a kind.
 func (s *Set) Defines(kind schema.GroupKind) bool { return s.kinds[kind] != nil }
 
 // Check tells what the API server would have against creating an object once its definition
 // is there. rules tells that the schema has some, which are not evaluated. Errors: ErrTooMuch,
-// and that of an API server for an invalid object, which quotes nothing of its spec. An object of a kind
+// ErrTooDeep, and that of an API server for an invalid object, which quotes nothing of its spec. An object of a kind
 // or version without a schema has none: where no definition serves it, it is not rendered.
 func (s *Set) Check(object *unstructured.Unstructured) (rules bool, err error) {
 	gvk := object.GroupVersionKind()
@@ -88,6 +104,9 @@ func (s *Set) Check(object *unstructured.Unstructured) (rules bool, err error) {
 		return false, nil
 	}
 	v, err := d.version(gvk.Version)
+	if errors.Is(err, ErrTooMuch) || errors.Is(err, ErrTooDeep) {
+		return false, err
+	}
 	if err != nil || v == nil || v.schema == nil {
 		return false, nil // the API server has more to say of the definition itself
 	}
@@ -121,11 +140,18 @@ func (d *definition) version(name string) (*version, error) {
 	return versions[name], err
 }
 
-// versionsOf reads a definition.
-func versionsOf(object *unstructured.Unstructured) (map[string]*version, error) {
+// versionsOf reads a definition. Errors are ErrTooDeep, ErrTooMuch, and why it is none.
+func versionsOf(object *unstructured.Unstructured, spend func(int) bool) (map[string]*version, error) {
+	depth := depthOf(object.Object["spec"], maxDepth)
+	if depth > maxDepth {
+		return nil, ErrTooDeep
+	}
 	data, err := json.Marshal(object.Object["spec"])
 	if err != nil {
 		return nil, err
+	}
+	if !spend(len(data) / bytesAtOnce * depth) {
+		return nil, ErrTooMuch
 	}
 	spec := apiextensionsv1.CustomResourceDefinitionSpec{}
 	if err := json.Unmarshal(data, &spec); err != nil {
@@ -144,6 +170,27 @@ func versionsOf(object *unstructured.Unstructured) (map[string]*version, error) 
 		versions[one.Name] = v
 	}
 	return versions, nil
+}
+
+// depthOf is how deep maps and lists are within each other, one more than most when it is more.
+func depthOf(value any, most int) int {
+	var inner iter.Seq[any]
+	switch value := value.(type) {
+	case map[string]any:
+		inner = maps.Values(value)
+	case []any:
+		inner = slices.Values(value)
+	default:
+		return 0
+	}
+	deepest := 0
+	for value := range inner {
+		if deepest >= most {
+			break
+		}
+		deepest = max(deepest, depthOf(value, most-1))
+	}
+	return 1 + deepest
 }
 
 func hasRules(s *apiextensionsv1.JSONSchemaProps) bool {

@@ -4,8 +4,6 @@ package definition
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 	"sync"
 	"testing"
 
@@ -230,90 +228,6 @@ func TestDefinitionsThatAreNone(t *testing.T) {
 		_, err := set.Check(widget("spec: [a]"))
 		g.Expect(err).NotTo(HaveOccurred(), spec)
 	}
-}
-
-// Whoever writes the schema and the objects must not keep the process busy.
-func TestEffortIsBounded(t *testing.T) {
-	g := NewWithT(t)
-	any := strings.Repeat("{minLength: 1}, ", 1000)
-	set := New(widgets("{type: object, properties: {l: {type: array, items: {type: string, allOf: [" + any + "]}}}}"))
-	set.left.Store(effort / 100)
-	items := strings.Repeat("a, ", 200)
-	_, err := set.Check(widget("spec: {l: [" + items + "]}"))
-	g.Expect(err).To(MatchError(ErrTooMuch))
-	_, err = set.Check(widget("spec: {l: 7}"))
-	g.Expect(err).To(MatchError(ErrTooMuch), "what is spent is spent, for all objects together")
-}
-
-// What a definition has little of can be there as often as an object has items.
-func TestSizesAreBounded(t *testing.T) {
-	many := "spec: {l: [" + strings.Repeat("{}, ", 1000) + "]}"
-	for name, of := range map[string]struct{ items, object string }{
-		"defaults":     {"{type: object, properties: {d: {type: array, items: {type: integer}, default: [" + strings.Repeat("1, ", 20_000) + "]}}}", many},
-		"enumerations": {"{type: object, enum: [" + strings.Repeat("{a: b}, ", 5_000) + "{}]}", many},
-		"properties":   {"{type: object, properties: {" + properties(20_000) + "}}", many},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			set := New(widgets("{type: object, properties: {l: {type: array, items: " + of.items + "}}}"))
-			_, err := set.Check(widget(of.object))
-			g.Expect(err).To(MatchError(ErrTooMuch))
-		})
-	}
-}
-
-func properties(n int) string {
-	var all strings.Builder
-	for i := range n {
-		fmt.Fprintf(&all, "p%d: {type: integer}, ", i)
-	}
-	return all.String()
-}
-
-// A few bytes of a pattern can take more memory and time than a process has.
-func TestPatternsAreBounded(t *testing.T) {
-	for text, within := range map[string]bool{
-		`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`: true,
-		`^([a-z]{1,61}\.){1,3}$`:              true,
-		`^(\pL{10}){10}$`:                     true,
-		`(a{100}b{100}){5}(c{100}d{100}){9}`:  true,
-		`((a{10}){10}b{900}){1000}`:           false, // no pattern: it repeats too much
-		`(.{999}[a-z]{999}.{999}){999}`:       false,
-		`(abcdefghijklmnopqrstuvwxyz){1000}`:  false,
-		"a" + strings.Repeat("b", maxPattern): false,
-		`(`:                                   false,
-	} {
-		NewWithT(t).Expect(sizeOf(text) <= maxSteps).To(Equal(within), "%s: %d", text, sizeOf(text))
-	}
-	g := NewWithT(t)
-	_, err := New(widgets("{type: object, properties: {s: {type: string, pattern: '(abcdefghijklmnopqrstuvwxyz){1000}'}}}")).Check(widget("spec: {s: a}"))
-	g.Expect(err).NotTo(HaveOccurred(), "what is not looked at is not refused")
-	set := New(widgets("{type: object, properties: {s: {type: string, pattern: '^([ab]{1,100}c?)*$'}}}"))
-	set.left.Store(effort / 100)
-	_, err = set.Check(widget("spec: {s: " + strings.Repeat("ab", 1<<14) + "}"))
-	g.Expect(err).To(MatchError(ErrTooMuch))
-	set.left.Store(effort)
-	var all patterns
-	kept := 0
-	for i := range 1_000_000 {
-		if all.of(fmt.Sprintf(".{900}%d", i), (&look{left: &set.left}).spend).expression != nil {
-			kept++
-		}
-		if set.left.Load() < 0 {
-			break
-		}
-	}
-	g.Expect(kept).To(And(BeNumerically(">", 100), BeNumerically("<", 2000)))
-}
-
-func TestFaultsAreBounded(t *testing.T) {
-	g := NewWithT(t)
-	var fields []string
-	for i := range 100 {
-		fields = append(fields, fmt.Sprintf("f%d: 1", i))
-	}
-	_, err := New(widgets("{type: object, properties: {a: {type: string}}}")).Check(widget("spec: {" + strings.Join(fields, ", ") + "}"))
-	g.Expect(faults(err)).To(HaveLen(maxFaults))
 }
 
 func TestConcurrentUse(t *testing.T) {

@@ -3,6 +3,7 @@
 package observer
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -14,7 +15,7 @@ const (
 	contestWindow  = time.Hour
 	// besidesEvery is how often other drift is corrected while some is contested: a sync
 	// restores all objects of the Release, and what is contested with them.
-	besidesEvery = contestWindow / contestedAfter
+	besidesEvery = time.Minute
 )
 
 // correction counts how often the drift of one field was corrected, since first.
@@ -23,20 +24,28 @@ type correction struct {
 	count int
 }
 
-// fingerprints name an object and each of its fields that drifted, not values: whoever fights
-// writes ever new ones, and now and then to other fields as well.
-func (d drifted) fingerprints() []string {
+// name is how an object is called in corrections.
+func (d drifted) name() string {
 	key := identity(d.key)
-	object := strings.Join([]string{key.Group, key.Kind, key.Namespace, key.Name}, " ")
+	return strings.Join([]string{key.Group, key.Kind, key.Namespace, key.Name}, " ")
+}
+
+// fingerprints name an object and each of its fields that drifted, not values: whoever fights
+// writes ever new ones.
+func (d drifted) fingerprints() []string {
 	if len(d.changes) == 0 {
-		return []string{object}
+		return []string{d.name()}
 	}
 	names := make([]string, len(d.changes))
 	for i, change := range d.changes {
-		names[i] = object + " " + change.Path
+		names[i] = d.name() + " " + change.Path
 	}
 	return names
 }
+
+// rest names all fields of an object but those that are contested: whoever fights may write to
+// ever other fields as well.
+func (d drifted) rest() string { return d.name() + " *" }
 
 // corrected counts a correction of each field.
 func (m *memory) corrected(found []drifted, now time.Time) {
@@ -46,7 +55,11 @@ func (m *memory) corrected(found []drifted, now time.Time) {
 		}
 	}
 	for _, one := range found {
-		for _, key := range one.fingerprints() {
+		keys := one.fingerprints()
+		if slices.ContainsFunc(keys, func(key string) bool { return m.left(key, now) > 0 }) {
+			keys = append(keys, one.rest())
+		}
+		for _, key := range keys {
 			if m.corrections[key] == nil {
 				m.corrections[key] = &correction{first: now}
 			}
@@ -55,30 +68,44 @@ func (m *memory) corrected(found []drifted, now time.Time) {
 	}
 }
 
+// left is how long what came back too often is left alone; 0: it is corrected.
+func (m *memory) left(key string, now time.Time) time.Duration {
+	past := m.corrections[key]
+	if past == nil || past.count < contestedAfter {
+		return 0
+	}
+	return max(contestWindow-now.Sub(past.first), 0)
+}
+
 // contested returns the objects of which some drift came back too often, whether there is other
 // drift besides, and how long to wait until some of it may be corrected again.
 func (m *memory) contested(found []drifted, now time.Time) (fought []drifted, others bool, wait time.Duration) {
 	wait = contestWindow
 	for _, one := range found {
-		back := false
+		back, fresh := false, false
 		for _, key := range one.fingerprints() {
-			past := m.corrections[key]
-			if past == nil || past.count < contestedAfter || now.Sub(past.first) >= contestWindow {
-				others = true
+			left := m.left(key, now)
+			if left == 0 {
+				fresh = true
 				continue
 			}
 			back = true
-			wait = min(wait, contestWindow-now.Sub(past.first))
+			wait = min(wait, left)
+		}
+		if left := m.left(one.rest(), now); back && fresh && left > 0 {
+			fresh = false
+			wait = min(wait, left)
 		}
 		if back {
 			fought = append(fought, one)
 		}
+		others = others || fresh
 	}
 	return fought, others, wait
 }
 
-// besides tells how long other drift than the contested one has to wait: not at all at first,
-// and then so long that what is contested is not written to all the time because of it.
+// besides tells how long other drift than the contested one has to wait: not at all as a rule, and
+// at most so long that what is contested is not written to all the time because of it.
 func (m *memory) besides(now time.Time) time.Duration {
 	if m.besidesAt.IsZero() {
 		return 0

@@ -43,7 +43,7 @@ type findings struct {
 func (c *Controller) compare(ctx context.Context, release *corev1alpha1.Release, inventory Pages,
 	want *desired.Desired, t *Target, m *memory,
 ) findings {
-	comparer := &compare.Comparer{Target: t, Installation: c.Installation, Release: release, Applied: true, GivenUp: c.givenUp}
+	comparer := &compare.Comparer{Target: t, Installation: c.Installation, Release: release, Applied: true, GivenUp: (&marks{Controller: c}).givenUp}
 	entries := map[corev1alpha1.ObjectKey]corev1alpha1.InventoryEntry{}
 	for _, entry := range inventory.Entries() {
 		entries[identity(entry.ObjectKey)] = entry

@@ -490,7 +490,7 @@ func TestCorrectionsThatComeBackAreContested(t *testing.T) {
 	w.cluster.Delete(other)
 	w.Expect(w.look().RequeueAfter).To(Equal(time.Minute))
 	w.Expect(w.syncs).To(Equal(contestedAfter+1), "not again and again")
-	w.expectInSync("False DriftContested", "ConfigMap ns/other is missing; it is corrected at 2026-01-02T03:21:05Z, because a sync restores what is contested too: ConfigMap ns/cm differs in /data/a (field manager tuner); it was corrected 5 times")
+	w.expectInSync("False DriftContested", "ConfigMap ns/other is missing; it is corrected at 2026-01-02T03:10:05Z, because a sync restores what is contested too: ConfigMap ns/cm differs in /data/a (field manager tuner); it was corrected 5 times")
 	w.clock.Step(besidesEvery - time.Second)
 	w.Expect(w.look().RequeueAfter).To(Equal(time.Second))
 	w.clock.Step(time.Second)
@@ -504,7 +504,7 @@ func TestCorrectionsThatComeBackAreContested(t *testing.T) {
 	w.cluster.Put(changed(marked(fmt.Sprintf(rival, 102)), func(o *unstructured.Unstructured) { o.SetLabels(nil) }))
 	w.look()
 	w.Expect(w.syncs).To(Equal(contestedAfter+2), "another field of the same object is other drift")
-	w.expectInSync("False DriftContested", "and 1 more field; it is corrected at 2026-01-02T03:33:05Z, because a sync restores what is contested too")
+	w.expectInSync("False DriftContested", "and 1 more field; it is corrected at 2026-01-02T03:11:05Z, because a sync restores what is contested too")
 
 	w.setRelease(func(r *corev1alpha1.Release) { r.Status.Applied.Render = "newer" })
 	w.look()

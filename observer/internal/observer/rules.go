@@ -32,9 +32,7 @@ type Rules struct {
 
 type compiledSet struct {
 	generation int64
-	// doubts counts what was found of its types; see typeChecks.
-	doubts int
-	set    *health.RuleSet
+	set        *health.RuleSet
 }
 
 // ruleSource is a rule set of either kind as it is at one generation.
@@ -60,9 +58,12 @@ func (r *Rules) For(release *corev1alpha1.Release) (*health.Assessor, string) {
 	sets := make([]*health.RuleSet, len(sources))
 	var version strings.Builder
 	for i, source := range sources {
-		compiled := r.compile(source)
-		sets[i] = compiled.set
-		fmt.Fprintf(&version, "%s/%d/%d,", source.uid, source.generation, compiled.doubts)
+		sets[i] = r.compile(source)
+		doubts := r.types.doubts(source, release.Namespace)
+		if len(doubts.texts) > 0 {
+			sets[i] = sets[i].Doubting(doubts.texts)
+		}
+		fmt.Fprintf(&version, "%s/%d/%d,", source.uid, source.generation, doubts.version)
 	}
 	return health.NewAssessor(sets...), version.String()
 }
@@ -101,21 +102,19 @@ func (r *Rules) local(release *corev1alpha1.Release) []*extv1alpha1.HealthRuleSe
 	return sets
 }
 
-func (r *Rules) compile(source ruleSource) compiledSet {
-	doubts, version := r.types.doubts(source)
+func (r *Rules) compile(source ruleSource) *health.RuleSet {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	known, ok := r.compiled[source.uid]
-	if ok && known.generation == source.generation && known.doubts == version {
-		return known
+	if known, ok := r.compiled[source.uid]; ok && known.generation == source.generation {
+		return known.set
 	}
 	// What is wrong with it is said by the conditions of the set.
 	set, _ := health.Compile(source.rules, source.kind+"/"+source.name, field.NewPath("spec", "rules"))
 	if r.compiled == nil {
 		r.compiled = map[types.UID]compiledSet{}
 	}
-	r.compiled[source.uid] = compiledSet{generation: source.generation, doubts: version, set: set.Doubting(doubts)}
-	return r.compiled[source.uid]
+	r.compiled[source.uid] = compiledSet{generation: source.generation, set: set}
+	return set
 }
 
 // Forget drops a rule set that was deleted.

@@ -3,17 +3,13 @@
 package observer
 
 import (
-	"cmp"
 	"context"
 	"maps"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	extv1alpha1 "kumodo.io/convoy/api/extensions/v1alpha1"
@@ -30,13 +26,14 @@ const (
 )
 
 // typeChecks hold rules of health against the schemas that targets publish of the kinds that
-// the rules are for. One goroutine does that, beside the passes, while there is something to
-// check. Of a schema only what was found stays, by the hash that its server gives it: clusters
-// of a namespace with the same version of a kind are one. The zero value is ready for use.
+// the rules are for, beside the passes. Of a schema only what was found stays, by the hash that
+// its server gives it: clusters of a namespace with the same version of a kind are one. The zero
+// value is ready for use.
 type typeChecks struct {
 	mu       sync.Mutex
-	running  bool
 	waiting  []*typeCheck
+	working  map[clusterKey]bool
+	decoding sync.Mutex
 	clusters map[clusterKey]*published
 	sets     map[types.UID]*checkedSet
 }
@@ -69,11 +66,20 @@ type checkedSet struct {
 	generation int64
 	rules      []extv1alpha1.HealthRule // the informer's
 	found      map[schemaKey]verdict
-	// doubts are what is to be said of its rules, by name; version counts their changes.
-	doubts  map[string]string
-	version int
+	// doubts are what is to be said of its rules, by the namespace in which it is.
+	doubts map[string]doubts
+	// summary is what is to be said of them to whoever may read in none of the namespaces.
+	summary string
 	// told is what this process last wrote into its status.
 	told string
+}
+
+// doubts are why rules may be wrong, by the name of the rule. They quote schemas of clusters, and
+// are told in the namespace of these only.
+type doubts struct {
+	texts map[string]string
+	// version is another one for other texts, 0 for none.
+	version uint64
 }
 
 // verdict is what was found with one schema; known is false when the server has none of the kind.
@@ -104,10 +110,7 @@ func (c *HealthController) checkTypes(ctx context.Context, release *corev1alpha1
 		return false
 	}
 	known.enqueue(check)
-	if !known.running {
-		known.running = true
-		go c.runTypeChecks(context.WithoutCancel(ctx)) // it serves other Releases too
-	}
+	c.startTypeChecks(context.WithoutCancel(ctx)) // they serve other Releases too
 	return true
 }
 
@@ -119,7 +122,7 @@ func (r *Rules) wanted(release *corev1alpha1.Release, entries []corev1alpha1.Inv
 	}
 	wanted := map[schema.GroupVersionKind]map[types.UID]ruleSource{}
 	for _, source := range r.sources(release) {
-		set := r.compile(source).set
+		set := r.compile(source)
 		for kind := range kinds {
 			if !set.Has(kind.GroupKind()) {
 				continue
@@ -172,44 +175,6 @@ func (t *typeChecks) verdict(source ruleSource, key schemaKey) (verdict, bool) {
 		return set.found[key], true
 	}
 	return verdict{}, false
-}
-
-// enqueue adds a check to what waits for the same cluster.
-func (t *typeChecks) enqueue(check *typeCheck) {
-	for _, waiting := range t.waiting {
-		if waiting.key != check.key {
-			continue
-		}
-		for kind, sets := range check.sets {
-			if waiting.sets[kind] == nil {
-				waiting.sets[kind] = map[types.UID]ruleSource{}
-			}
-			maps.Copy(waiting.sets[kind], sets)
-		}
-		return
-	}
-	t.waiting = append(t.waiting, check)
-}
-
-func (t *typeChecks) next() *typeCheck {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.waiting) == 0 {
-		t.running = false
-		return nil
-	}
-	check := t.waiting[0]
-	t.waiting = t.waiting[1:]
-	return check
-}
-
-// runTypeChecks makes the checks that wait, one after the other.
-func (c *HealthController) runTypeChecks(ctx context.Context) {
-	for check := c.Rules.types.next(); check != nil; check = c.Rules.types.next() {
-		if err := c.makeTypeCheck(ctx, check); err != nil {
-			klog.FromContext(ctx).V(1).Info("Rules of health not held against the schemas of a cluster", "Cluster", klog.KRef(check.key.cluster.Namespace, check.key.cluster.Name), "err", err)
-		}
-	}
 }
 
 // groups are those whose schemas are to be looked for in a cluster: those of a check, and those of
@@ -281,78 +246,4 @@ func (c *typeCheck) sources() map[types.UID]ruleSource {
 		maps.Copy(sources, sets)
 	}
 	return sources
-}
-
-// conclude says anew what is wrong with the rules of each set: what was found with every schema
-// of the kind that any cluster publishes. Others that are not published any more are dropped.
-func (t *typeChecks) conclude() {
-	current := map[documentKey]bool{}
-	for key, cluster := range t.clusters {
-		for gv, hash := range cluster.hashes {
-			current[documentKey{key.cluster.Namespace, gv, hash}] = true
-		}
-	}
-	for _, set := range t.sets {
-		maps.DeleteFunc(set.found, func(key schemaKey, _ verdict) bool {
-			return !current[documentKey{key.namespace, key.kind.GroupVersion(), key.hash}]
-		})
-		doubts := map[string]string{}
-		for i := range set.rules {
-			if doubt := set.doubt(&set.rules[i]); doubt != "" {
-				doubts[set.rules[i].Name] = doubt
-			}
-		}
-		if !maps.Equal(doubts, set.doubts) {
-			set.doubts = doubts
-			set.version++
-		}
-	}
-}
-
-// documentKey is what clusters of a namespace publish of a group version.
-type documentKey struct {
-	namespace string
-	of        schema.GroupVersion
-	hash      string
-}
-
-// doubt is what is wrong with a rule, however many schemas of its kind there are.
-func (s *checkedSet) doubt(rule *extv1alpha1.HealthRule) string {
-	var keys []schemaKey
-	for key, verdict := range s.found {
-		if verdict.known && health.Targets(rule, key.kind) {
-			keys = append(keys, key)
-		}
-	}
-	slices.SortFunc(keys, func(a, b schemaKey) int {
-		return cmp.Or(cmp.Compare(a.kind.Version, b.kind.Version), cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.hash, b.hash))
-	})
-	each := make([][]health.Finding, len(keys))
-	for i, key := range keys {
-		each[i] = s.found[key].findings
-	}
-	var texts []string
-	for _, finding := range health.Everywhere(each...) {
-		if finding.Rule == rule.Name {
-			texts = append(texts, finding.String())
-		}
-	}
-	return strings.Join(texts, "; ")
-}
-
-// doubts are what is to be said of the rules of a set, by name, and how often that changed.
-func (t *typeChecks) doubts(source ruleSource) (map[string]string, int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	set := t.sets[source.uid]
-	if set == nil || set.generation != source.generation {
-		return nil, 0
-	}
-	return set.doubts, set.version
-}
-
-func (t *typeChecks) forget(uid types.UID) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.sets, uid)
 }

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -35,11 +36,13 @@ var errTooLarge = errors.New("more than 16 MiB are published")
 // makeTypeCheck holds rules against the schemas of a cluster, which are read with the cluster's
 // own identity, and tells what it found. Errors are those of reading.
 func (c *HealthController) makeTypeCheck(ctx context.Context, check *typeCheck) error {
-	ctx, cancel := context.WithTimeout(ctx, typeCheckTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 2*typeCheckTimeout)
+	defer cancel()
+	asking, cancel := context.WithTimeout(ctx, typeCheckTimeout) // what is found takes its time to be told, too
 	defer cancel()
 	known := &c.Rules.types
 	found := map[types.UID]map[schemaKey]verdict{}
-	reader, err := c.readSchemas(ctx, check)
+	reader, err := c.readSchemas(asking, check)
 	if err != nil {
 		known.miss(check, c.Clock.Now())
 		return err
@@ -47,7 +50,7 @@ func (c *HealthController) makeTypeCheck(ctx context.Context, check *typeCheck) 
 	kinds := slices.SortedFunc(maps.Keys(check.sets), func(a, b schema.GroupVersionKind) int { return cmp.Compare(a.String(), b.String()) })
 	for _, kind := range kinds {
 		for uid, source := range check.sets[kind] {
-			verdicts, oneErr := c.verdicts(ctx, reader, kind, source)
+			verdicts, oneErr := c.verdicts(asking, reader, kind, source)
 			if oneErr != nil {
 				err = errors.Join(err, oneErr)
 				continue
@@ -103,6 +106,8 @@ func (c *HealthController) verdict(ctx context.Context, reader *schemaReader, ki
 
 // schemaReader reads what one cluster publishes. It holds one document at a time.
 type schemaReader struct {
+	// decoding is held by the one of all that decodes: that takes many times the memory of the text.
+	decoding  *sync.Mutex
 	client    restclient.Interface
 	namespace string // of the Cluster
 	groups    map[string]bool
@@ -124,7 +129,7 @@ func (c *HealthController) readSchemas(ctx context.Context, check *typeCheck) (*
 		return nil, err
 	}
 	reader := &schemaReader{
-		client: connection.REST(), namespace: check.key.cluster.Namespace,
+		decoding: &c.Rules.types.decoding, client: connection.REST(), namespace: check.key.cluster.Namespace,
 		groups: c.Rules.types.groups(check), hashes: map[schema.GroupVersion]string{},
 	}
 	data, err := reader.read(ctx, "", "")
@@ -175,11 +180,16 @@ func (r *schemaReader) read(ctx context.Context, path, hash string) ([]byte, err
 // schema gives the schema of a kind, nil when the cluster publishes none.
 func (r *schemaReader) schema(ctx context.Context, kind schema.GroupVersionKind) (*openapi.Schema, error) {
 	gv := kind.GroupVersion()
+	var data []byte
 	if r.document == nil || r.of != gv {
-		data, err := r.read(ctx, pathOf(gv), r.hashes[gv])
-		if err != nil {
+		var err error
+		if data, err = r.read(ctx, pathOf(gv), r.hashes[gv]); err != nil {
 			return nil, fmt.Errorf("schemas of %s: %w", gv, err)
 		}
+	}
+	r.decoding.Lock()
+	defer r.decoding.Unlock()
+	if data != nil {
 		document, err := openapi.ParseDocument(data)
 		if err != nil {
 			return nil, fmt.Errorf("schemas of %s: %w", gv, err)

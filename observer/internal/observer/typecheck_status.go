@@ -48,18 +48,27 @@ func (c *HealthController) tellTypes(ctx context.Context, source ruleSource) err
 	return nil
 }
 
-// message is what is wrong with the rules of a set, "" when nothing is.
+// message is what is wrong with the rules of a set, "" when nothing is. One without a namespace is
+// read by people who may not read what clusters of namespaces publish.
 func (t *typeChecks) message(source ruleSource) string {
-	doubts, _ := t.doubts(source)
-	if len(doubts) == 0 {
+	if source.kind == kindGlobalRuleSet {
+		if summary := t.summary(source); summary != "" {
+			return shorten(adviceOnTypes + summary)
+		}
 		return ""
 	}
-	var texts []string
-	for _, rule := range slices.Sorted(maps.Keys(doubts)) {
-		texts = append(texts, fmt.Sprintf("rule %q: %s", rule, doubts[rule]))
+	texts := t.doubts(source, source.namespace).texts
+	if len(texts) == 0 {
+		return ""
 	}
-	return shorten("correct the rule, or read with dyn() what objects have nevertheless: " + strings.Join(texts, "; "))
+	var all []string
+	for _, rule := range slices.Sorted(maps.Keys(texts)) {
+		all = append(all, fmt.Sprintf("rule %q: %s", rule, texts[rule]))
+	}
+	return shorten(adviceOnTypes + strings.Join(all, "; "))
 }
+
+const adviceOnTypes = "correct the rule, or read with dyn() what objects have nevertheless: "
 
 // told is what this process last said of a set.
 func (t *typeChecks) told(source ruleSource) string {

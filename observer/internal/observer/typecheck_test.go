@@ -93,15 +93,21 @@ func (w *world) seeSet() *extv1alpha1.HealthRuleSet {
 func (w *world) judgeTyped() (corev1alpha1.ObjectHealth, *metav1.Condition) {
 	w.t.Helper()
 	w.judge()
-	w.Eventually(func() bool {
-		types := &w.health.Rules.types
-		types.mu.Lock()
-		defer types.mu.Unlock()
-		return types.running
-	}).WithTimeout(10 * time.Second).WithPolling(time.Millisecond).Should(BeFalse())
+	w.awaitTypeChecks()
 	set := w.seeSet()
 	w.Expect(w.judge().RequeueAfter).To(Equal(time.Minute), "nothing is waited for any more")
 	return w.inventory().Status.Health[0], meta.FindStatusCondition(set.Status.Conditions, conditionMistyped)
+}
+
+// awaitTypeChecks returns when no check is under way.
+func (w *world) awaitTypeChecks() {
+	w.t.Helper()
+	w.Eventually(func() int {
+		types := &w.health.Rules.types
+		types.mu.Lock()
+		defer types.mu.Unlock()
+		return len(types.working) + len(types.waiting)
+	}).WithTimeout(10 * time.Second).WithPolling(time.Millisecond).Should(BeZero())
 }
 
 func TestRuleThatReadsNoField(t *testing.T) {
@@ -237,7 +243,7 @@ func TestKindsOfOtherReleases(t *testing.T) {
 	w.Expect(known.covers(others, w.clock.Now())).To(BeFalse(), "nobody asked for its group yet")
 	w.Expect(w.health.makeTypeCheck(w.t.Context(), others)).To(Succeed())
 	w.Expect(known.covers(others, w.clock.Now())).To(BeTrue())
-	doubts, _ := known.doubts(source)
+	doubts := known.doubts(source, "ns").texts
 	w.Expect(doubts).To(HaveKey("phase"))
 
 	w.cluster.Handle(schemaList, nil)
@@ -247,7 +253,7 @@ func TestKindsOfOtherReleases(t *testing.T) {
 	known.mu.Lock()
 	known.conclude() // as another cluster has it done
 	known.mu.Unlock()
-	doubts, _ = known.doubts(source)
+	doubts = known.doubts(source, "ns").texts
 	w.Expect(doubts).To(HaveKey("phase"))
 }
 

@@ -143,7 +143,7 @@ type Content struct {
 
 // AddFlags adds the flags to fs.
 func (o *Content) AddFlags(fs *pflag.FlagSet) {
-	fs.Int64Var(&o.CacheBytes, "artifact-cache-bytes", o.CacheBytes, "How many bytes of fetched content are held in memory.")
+	fs.Int64Var(&o.CacheBytes, "artifact-cache-bytes", o.CacheBytes, "How many bytes of fetched content are held in memory. What is being fetched may take as much again, and one artifact beyond.")
 	fs.BoolVar(&o.AllowFileSources, "allow-file-sources", o.AllowFileSources, "Allow file:// URLs in GitRepositories. They read the file system of this process.")
 	fetchflags.AddLimits(fs, &o.Limits)
 	renderflags.AddLimits(fs, &o.Rendering)

@@ -13,6 +13,7 @@ import (
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/internal/sources"
+	"kumodo.io/convoy/observer/internal/compare"
 	"kumodo.io/convoy/observer/internal/desired"
 	"kumodo.io/convoy/render"
 )
@@ -72,6 +73,7 @@ func declares(want *desired.Desired, key corev1alpha1.ObjectKey) bool {
 // more, or is about to: it does not exist, does not list the object, is being deleted, or its
 // newest render, which nothing but time keeps it from applying, does not have the object.
 func (s *Server) givenUp(release *corev1alpha1.Release) func(ctx context.Context, owner string, key corev1alpha1.ObjectKey) bool {
+	var newest compare.Once[string, map[corev1alpha1.ObjectKey]bool] // by the name of the Release
 	return func(ctx context.Context, owner string, key corev1alpha1.ObjectKey) bool {
 		installation, namespace, name, ok := corev1alpha1.ParseReleaseAnnotation(owner)
 		if !ok || installation != s.Host.Installation {
@@ -87,16 +89,28 @@ func (s *Server) givenUp(release *corev1alpha1.Release) func(ctx context.Context
 		if namespace != release.Namespace || other.Spec.ClusterRef != release.Spec.ClusterRef || !goesOn(other) {
 			return false
 		}
-		ctx, cancel := context.WithTimeout(ctx, movesTimeout)
-		defer cancel()
-		other = other.DeepCopy()
-		target, err := s.Host.Connect(ctx, other)
-		if err != nil {
-			return false
-		}
-		newest, err := s.Desired.At(ctx, other, target, "")
-		return err == nil && !declares(newest, key)
+		declared := newest.Get(name, func() map[corev1alpha1.ObjectKey]bool { return s.declared(ctx, other.DeepCopy()) })
+		return declared != nil && !declared[unversioned(key)]
 	}
+}
+
+// declared are the objects of the newest render of a Release; nil when it cannot be told which.
+func (s *Server) declared(ctx context.Context, release *corev1alpha1.Release) map[corev1alpha1.ObjectKey]bool {
+	ctx, cancel := context.WithTimeout(ctx, movesTimeout)
+	defer cancel()
+	target, err := s.Host.Connect(ctx, release)
+	if err != nil {
+		return nil
+	}
+	newest, err := s.Desired.At(ctx, release, target, "")
+	if err != nil {
+		return nil
+	}
+	declared := make(map[corev1alpha1.ObjectKey]bool, len(newest.Objects))
+	for _, object := range newest.Objects {
+		declared[unversioned(object.Key())] = true
+	}
+	return declared
 }
 
 // goesOn tells whether nothing but time keeps a Release from applying its newest revision.

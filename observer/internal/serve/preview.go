@@ -209,8 +209,8 @@ func (l *look) foreseen(object *unstructured.Unstructured, outcome compare.Outco
 	}
 	rules, err := l.definitions.Check(object)
 	switch {
-	case errors.Is(err, definition.ErrTooMuch):
-		outcome.Message += "; not held against its schema, which takes too long"
+	case errors.Is(err, definition.ErrTooMuch) || errors.Is(err, definition.ErrTooDeep):
+		outcome.Message += "; not held against its schema: " + err.Error()
 	case err != nil:
 		return compare.Outcome{Action: corev1alpha1.ActionError, Reason: corev1alpha1.ReasonInvalidObjects, Message: err.Error(), Err: err}
 	case rules:
