@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Regenerates everything generated: deep copies, conversions of query options and model
-# names in api/, the OpenAPI definitions in apiserver/, and all of client/.
+# names in api/, the OpenAPI definitions in apiserver/, all of client/, and the schema and the
+# table of the values of charts/convoy.
 # Usage: tools/generate.sh [root]   (root: the tree to write into; default: this one)
 set -euo pipefail
 
@@ -46,3 +47,5 @@ find client/applyconfiguration client/clientset client/informers client/listers 
 "$bin/informer-gen" --output-dir client/informers --output-pkg "$client/informers" \
   --versioned-clientset-package "$client/clientset/versioned" --listers-package "$client/listers" \
   --go-header-file "$header" "${groups[@]}"
+
+(cd "$tools_dir/chart" && GOWORK=off go run . generate -root "$root")

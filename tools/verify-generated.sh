@@ -13,7 +13,7 @@ tar -C "$root" --exclude=.git --exclude=.demo --exclude=bin -cf - . | tar -C "$c
 "$root/tools/generate.sh" "$copy"
 
 stale=0
-for path in api client apiserver/internal/generated tools/api-violations.txt; do
+for path in api client apiserver/internal/generated tools/api-violations.txt charts; do
   diff -r "$root/$path" "$copy/$path" || stale=1
 done
 if [ "$stale" -ne 0 ]; then

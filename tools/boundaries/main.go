@@ -25,17 +25,18 @@ var allowed = map[string][]string{
 	"clusterconn":       {"api"},
 	"fetch":             {"api"},
 	"render":            {"api"},
-	"health":            {"api"},
+	"expressions":       {},
+	"health":            {"api", "expressions"},
 	"internal":          {"api", "client"},
-	"apiserver":         {"api", "client", "health", "internal"},
-	"controllermanager": {"api", "client", "clusterconn", "fetch", "render", "internal"},
-	"observer":          {"api", "client", "clusterconn", "fetch", "render", "health", "internal"},
-	"kubectl-convoy":    {"api", "client", "health"},
+	"apiserver":         {"api", "client", "expressions", "health", "internal"},
+	"controllermanager": {"api", "client", "clusterconn", "expressions", "fetch", "render", "internal"},
+	"observer":          {"api", "client", "clusterconn", "expressions", "fetch", "render", "health", "internal"},
+	"kubectl-convoy":    {"api", "client", "expressions", "health"},
 	"e2e":               {"api", "client"},
 }
 
 // outside are the modules that are deliberately not in go.work.
-var outside = []string{"e2e/controlplane", "tools", "tools/monitoring"}
+var outside = []string{"e2e/controlplane", "tools", "tools/chart", "tools/monitoring"}
 
 func main() {
 	root := "."
