@@ -144,7 +144,7 @@ var _ = Describe("The examples of help", func() {
 				s.Create(ctx, s.GitRelease("wrong", scenario.Edge, "nowhere"))
 				Eventually(ctx, func() string { return convoy(ctx, s.Namespace, "events", "wrong", "--warnings") }).ShouldNot(BeEmpty())
 			}
-		}, "status", "why", "tree", "health", "events", "history", "preview", "diff", "render", "values", "version", "cluster list", "cluster")
+		}, "status", "why", "tree", "health", "events", "history", "preview", "diff", "render", "values", "version", "cluster list", "cluster", "shards")
 		s.replace = append(s.replace, "sha256:1f0c…", s.Release(ctx, "web").Status.History[1].Render)
 		s.play(ctx, nil, "pin", "unpin", "rollback")
 	}, NodeTimeout(limit))
@@ -179,6 +179,17 @@ var _ = Describe("The examples of help", func() {
 			}).Should(Succeed())
 		}, "retry", "skip")
 		s.AwaitReady(ctx, "web")
+	}, NodeTimeout(limit))
+
+	It("of what looks after the installation", func(ctx SpecContext) {
+		s := newStage(ctx, nil)
+		dir := GinkgoT().TempDir()
+		s.replace = append(s.replace, "convoy dump -f convoy.tar.gz", "convoy dump -f "+filepath.Join(dir, "convoy.tar.gz"), "convoy dump --logs", "convoy dump --logs", "convoy dump", "convoy dump -f "+filepath.Join(dir, "dump.tar.gz"))
+		Eventually(ctx, func() int {
+			_, _, code := s.Kubectl(ctx, "convoy", "check")
+			return code
+		}).Should(BeZero())
+		s.play(ctx, nil, "check", "dump")
 	}, NodeTimeout(limit))
 
 	It("of what sets up", func(ctx SpecContext) {

@@ -33,20 +33,13 @@ func newApprove(env *environment) *cobra.Command {
 			return oneRelease(cmd, args[:min(len(args), 1)])
 		},
 		ValidArgsFunction: env.completeGates,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := flags.check(); err != nil {
-				return err
-			}
-			release, err := env.release(cmd.Context(), args[0])
+		RunE: env.changeRelease(&flags, func(ctx context.Context, release *oneOfReleases, args []string) error {
+			gates, err := gatesToWrite(release.release, args, render, withdraw)
 			if err != nil {
 				return err
 			}
-			gates, err := gatesToWrite(release.release, args[1:], render, withdraw)
-			if err != nil {
-				return err
-			}
-			return env.writeGates(cmd.Context(), release, &flags, gates, withdraw)
-		},
+			return env.writeGates(ctx, release, &flags, gates, withdraw)
+		}),
 	}
 	cmd.Flags().StringVar(&render, "render", "", "Digest of the render that is approved, or its beginning: when another one waits by now, nothing is.")
 	cmd.Flags().BoolVar(&withdraw, "withdraw", false, "Withdraw an approval. A sync that has begun goes on.")

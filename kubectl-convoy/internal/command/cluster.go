@@ -37,8 +37,9 @@ func newClusterList(env *environment) *cobra.Command {
 		Short:   "Show the Clusters, whether they answer, and how many Releases they have",
 		Long: "Show the Clusters of the namespace, or of all: whether they answer and accept the credentials, which version\n" +
 			"they have, and how many of their Releases are Ready.",
-		Example: "  kubectl convoy cluster list\n  kubectl convoy cluster list -A -o wide\n  kubectl convoy cluster list -l site=north --no-headers",
-		Args:    cobra.NoArgs,
+		Example:           "  kubectl convoy cluster list\n  kubectl convoy cluster list -A -o wide\n  kubectl convoy cluster list -l site=north --no-headers",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			client, namespace, err := env.connect()
 			if err != nil {

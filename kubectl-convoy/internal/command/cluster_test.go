@@ -8,16 +8,19 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -73,6 +76,9 @@ type world struct {
 	done    []string
 	// applied completes what is applied.
 	applied func(*unstructured.Unstructured)
+	// refuseOtherRoles refuses to change the role of a binding, as API servers do.
+	refuseOtherRoles bool
+	down             bool
 }
 
 func (w *world) ServeHTTP(out http.ResponseWriter, req *http.Request) {
@@ -80,11 +86,18 @@ func (w *world) ServeHTTP(out http.ResponseWriter, req *http.Request) {
 	defer w.mu.Unlock()
 	object, known := w.objects[req.URL.Path]
 	switch {
+	case w.down:
+		refuse(out, http.StatusInternalServerError, metav1.StatusReasonInternalError, "out of order")
 	case req.Method == http.MethodPatch:
+		before := object
 		object = &unstructured.Unstructured{}
 		data, _ := io.ReadAll(req.Body)
 		if err := object.UnmarshalJSON(data); err != nil {
 			refuse(out, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
+			return
+		}
+		if known && w.refuseOtherRoles && !equality.Semantic.DeepEqual(before.Object["roleRef"], object.Object["roleRef"]) {
+			refuse(out, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "cannot change roleRef")
 			return
 		}
 		if w.applied != nil {
@@ -110,7 +123,8 @@ func (w *world) ServeHTTP(out http.ResponseWriter, req *http.Request) {
 func (w *world) list(path, selector string) *unstructured.UnstructuredList {
 	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "List"}}
 	resource := path[strings.LastIndex(path, "/")+1:]
-	for where, object := range w.objects {
+	for _, where := range slices.Sorted(maps.Keys(w.objects)) {
+		object := w.objects[where]
 		fits := strings.Contains(where, "/"+resource+"/")
 		for pair := range strings.SplitSeq(selector, ",") {
 			key, value, _ := strings.Cut(pair, "=")
@@ -128,6 +142,16 @@ func authority(server *httptest.Server) string {
 	return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
 }
 
+// account is that of the Cluster shop/edge of the host.
+const (
+	account       = "convoy-shop.edge-05788353ca"
+	shopNamespace = "/api/v1/namespaces/shop"
+)
+
+func namespaceOf(uid string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "shop", "uid": uid}}}
+}
+
 // twoWorlds gives a host, a target, and how to execute a command line with both.
 func twoWorlds(t *testing.T) (host, target *world, run func(args ...string) (int, string, string)) {
 	t.Helper()
@@ -143,6 +167,7 @@ func twoWorlds(t *testing.T) (host, target *world, run func(args ...string) (int
 			_ = unstructured.SetNestedField(object.Object, base64.StdEncoding.EncodeToString([]byte("the-token")), "data", "token")
 		}
 	}
+	host.objects[shopNamespace] = namespaceOf("5e2f-1")
 	hostServer, targetServer := httptest.NewServer(host), httptest.NewTLSServer(target)
 	t.Cleanup(hostServer.Close)
 	t.Cleanup(targetServer.Close)
@@ -178,12 +203,12 @@ func TestClusterAddAndRemove(t *testing.T) {
 	g.Expect(errOut).To(Equal("Cluster shop/edge is Ready: Kubernetes v1.37.2\n"))
 	g.Expect(code).To(Equal(0))
 	g.Expect(words(out)).To(HaveExactElements(
-		"namespace/convoy applied on edge-admin", "serviceaccount/convoy-shop.edge applied on edge-admin", "secret/convoy-shop.edge-token applied on edge-admin",
-		"clusterrole.rbac.authorization.k8s.io/convoy-shop.edge applied on edge-admin", "clusterrolebinding.rbac.authorization.k8s.io/convoy-shop.edge applied on edge-admin",
-		"rolebinding.rbac.authorization.k8s.io/convoy-shop.edge applied on edge-admin", "rolebinding.rbac.authorization.k8s.io/convoy-shop.edge applied on edge-admin",
+		"namespace/convoy applied on edge-admin", "serviceaccount/"+account+" applied on edge-admin", "secret/"+account+"-token applied on edge-admin",
+		"clusterrole.rbac.authorization.k8s.io/"+account+" applied on edge-admin", "clusterrolebinding.rbac.authorization.k8s.io/"+account+" applied on edge-admin",
+		"rolebinding.rbac.authorization.k8s.io/"+account+" applied on edge-admin", "rolebinding.rbac.authorization.k8s.io/"+account+" applied on edge-admin",
 		"secret/edge-kubeconfig applied", "cluster.core.convoy.kumodo.io/edge applied",
 	))
-	g.Expect(target.done).To(ContainElement("apply /apis/rbac.authorization.k8s.io/v1/namespaces/b/rolebindings/convoy-shop.edge"))
+	g.Expect(target.done).To(ContainElement("apply /apis/rbac.authorization.k8s.io/v1/namespaces/b/rolebindings/" + account))
 	secret := host.objects["/api/v1/namespaces/shop/secrets/edge-kubeconfig"]
 	kubeconfig, _, _ := unstructured.NestedString(secret.Object, "data", "kubeconfig")
 	text, err := base64.StdEncoding.DecodeString(kubeconfig)
@@ -210,7 +235,7 @@ func TestClusterAddAndRemove(t *testing.T) {
 	g.Expect(append(host.done, target.done...)).To(BeEmpty())
 	code, _, errOut = run(append(remove, "--force")...)
 	g.Expect(code).To(Equal(0), errOut)
-	g.Expect(host.objects).To(HaveLen(1), "the Release stays")
+	g.Expect(host.objects).To(And(HaveLen(2), HaveKey(shopNamespace), HaveKey(releasesPath+"/web")), "the Release stays")
 	g.Expect(target.objects).To(HaveKey("/api/v1/namespaces/convoy"))
 	g.Expect(target.objects).To(HaveLen(1), "but the namespace, all that was made is gone")
 }
@@ -278,7 +303,7 @@ func TestClusterAddWithoutAToken(t *testing.T) {
 	target.applied = nil
 	code, _, errOut := run("cluster", "add", "edge", "--target-context", "edge-admin", "--cluster-role", "cluster-admin", "--target-server", "https://e", "--timeout", "10ms")
 	g.Expect(code).To(Equal(1))
-	g.Expect(errOut).To(Equal("error: the target has written no token into Secret convoy/convoy-shop.edge-token after 10ms: does its controller of tokens run?\n"))
+	g.Expect(errOut).To(Equal("error: the target has written no token into Secret convoy/" + account + "-token after 10ms: does its controller of tokens run?\n"))
 	g.Expect(host.done).To(BeEmpty())
 }
 

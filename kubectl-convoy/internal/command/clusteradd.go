@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
@@ -50,7 +51,8 @@ func newClusterAdd(env *environment) *cobra.Command {
 			"service account is made, with a token, and bound to the rights that you give to convoy: those of a role in some\n" +
 			"namespaces, or in the whole cluster. On the host, a Secret with the kubeconfig of that account, and the Cluster.\n" +
 			"Your own credentials go nowhere.\n\n" +
-			"What is there already is applied over, but a Cluster of that name only with --overwrite.",
+			"What is there already is applied over, but a Cluster of that name only with --overwrite. Rights that were given\n" +
+			"to the account before, and are not any more, are taken back.",
 		Example: "  kubectl convoy cluster add edge --target-context edge-admin --namespaces shop,shop-db\n" +
 			"  kubectl convoy cluster add lab --target-context lab-admin --cluster-role cluster-admin\n" +
 			"  kubectl convoy cluster add edge --target-context edge-admin --namespaces shop --dry-run=client -o yaml",
@@ -109,13 +111,29 @@ func (e *environment) addCluster(ctx context.Context, flags *clusterAddFlags) er
 	if err != nil {
 		return err
 	}
-	if flags.dryRun == dryRunClient {
-		return flags.show(e)
-	}
-	if err := flags.refuseExisting(ctx, host); err != nil {
+	if err := identify(ctx, host, &flags.plan); err != nil {
 		return err
 	}
-	if err := flags.apply(ctx, e, target, flags.plan.OnTarget(), " on "+flags.context); err != nil {
+	made, err := madeOnTarget(ctx, target, &flags.plan, flags.onTarget())
+	if err != nil {
+		return err
+	}
+	otherRole, rest, err := surplus(made, flags.plan.OnTarget())
+	if err != nil {
+		return err
+	}
+	if flags.dryRun == dryRunClient {
+		return flags.show(ctx, e, target, rest)
+	}
+	before, err := flags.refuseExisting(ctx, host)
+	if err != nil {
+		return err
+	}
+	// The role of a binding cannot be changed.
+	if _, err := flags.takeBack(ctx, target, otherRole, flags.onTarget()); err != nil {
+		return err
+	}
+	if err := flags.apply(ctx, e, target, flags.plan.OnTarget(), flags.onTarget()); err != nil {
 		return err
 	}
 	token, err := flags.token(ctx, target)
@@ -129,16 +147,25 @@ func (e *environment) addCluster(ctx context.Context, flags *clusterAddFlags) er
 	if err := flags.apply(ctx, e, host, objects, ""); err != nil {
 		return err
 	}
+	// Only now: an account that is given up was in use until here.
+	removed, err := flags.takeBack(ctx, target, rest, flags.onTarget())
+	if err := errors.Join(flags.tell(e, removed...), err); err != nil {
+		return err
+	}
 	if flags.format != "" {
 		if err := flags.report(e.Out, flags.applied...); err != nil {
 			return err
 		}
 	}
+	e.tellFormerAccount(&flags.plan, before, flags.context)
 	if !flags.wait {
 		return nil
 	}
 	return flags.awaitReady(ctx, e, host)
 }
+
+// onTarget is where things are done on the target, behind what was done.
+func (f *clusterAddFlags) onTarget() string { return " on " + f.context }
 
 // target connects to the target as the user, and completes the plan with how it is reached.
 func (e *environment) target(flags *clusterAddFlags) (dynamic.Interface, error) {
@@ -181,8 +208,8 @@ func isLoopback(host string) bool {
 	return host == "localhost" || host == "::1" || len(host) > 4 && host[:4] == "127."
 }
 
-// show writes what would be applied.
-func (f *clusterAddFlags) show(e *environment) error {
+// show writes what would be applied, and for people what would be removed.
+func (f *clusterAddFlags) show(ctx context.Context, e *environment, target dynamic.Interface, rest []onTarget) error {
 	onHost, err := f.plan.OnHost(tokenPlaceholder)
 	if err != nil {
 		return err
@@ -191,7 +218,7 @@ func (f *clusterAddFlags) show(e *environment) error {
 	for _, side := range []struct {
 		objects []runtime.Object
 		did     string
-	}{{f.plan.OnTarget(), "applied on " + f.context}, {onHost, "applied"}} {
+	}{{f.plan.OnTarget(), "applied" + f.onTarget()}, {onHost, "applied"}} {
 		for _, object := range side.objects {
 			manifest, err := manifestOf(object)
 			if err != nil {
@@ -199,6 +226,10 @@ func (f *clusterAddFlags) show(e *environment) error {
 			}
 			all = append(all, changed{manifest, side.did})
 		}
+	}
+	if f.format == "" {
+		removed, err := f.takeBack(ctx, target, rest, f.onTarget())
+		return errors.Join(f.report(e.Out, append(all, removed...)...), err)
 	}
 	if f.format != "yaml" {
 		return f.report(e.Out, all...)
@@ -213,29 +244,29 @@ func (f *clusterAddFlags) show(e *environment) error {
 }
 
 // refuseExisting refuses to write over what is there: of a Secret that something else made also
-// with --overwrite, for it would be deleted together with the Cluster.
-func (f *clusterAddFlags) refuseExisting(ctx context.Context, host dynamic.Interface) error {
-	secrets := host.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(f.plan.Namespace)
-	secret, err := secrets.Get(ctx, f.plan.KubeconfigSecret(), metav1.GetOptions{})
+// with --overwrite, for it would be deleted together with the Cluster. It gives the Secret that
+// this command made before, if there is one.
+func (f *clusterAddFlags) refuseExisting(ctx context.Context, host dynamic.Interface) (*unstructured.Unstructured, error) {
+	secret, made, err := kubeconfigSecret(ctx, host, &f.plan)
 	switch {
-	case apierrors.IsNotFound(err), apierrors.IsForbidden(err): // whether it may be written, the server says
+	case apierrors.IsForbidden(err): // whether it may be written, the server says
 	case err != nil:
-		return fmt.Errorf("Secret %s/%s: %w", f.plan.Namespace, f.plan.KubeconfigSecret(), err)
-	case secret.GetLabels()[enrol.LabelInstance] != f.plan.Account():
-		return fmt.Errorf("there is a Secret %s/%s already, which this command has not made: delete it if nothing needs it, or choose another name for the Cluster",
+		return nil, err
+	case secret != nil && !made:
+		return nil, fmt.Errorf("there is a Secret %s/%s already, which this command has not made: delete it if nothing needs it, or choose another name for the Cluster",
 			f.plan.Namespace, f.plan.KubeconfigSecret())
 	}
 	if f.overwrite {
-		return nil
+		return secret, nil
 	}
 	_, err = host.Resource(clusterKind.resource).Namespace(f.plan.Namespace).Get(ctx, f.plan.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil
+		return secret, nil
 	case err != nil:
-		return fmt.Errorf("Cluster %s/%s: %w", f.plan.Namespace, f.plan.Name, err)
+		return nil, fmt.Errorf("Cluster %s/%s: %w", f.plan.Namespace, f.plan.Name, err)
 	}
-	return fmt.Errorf("there is a Cluster %s/%s already: choose another name, or give --overwrite", f.plan.Namespace, f.plan.Name)
+	return nil, fmt.Errorf("there is a Cluster %s/%s already: choose another name, or give --overwrite", f.plan.Namespace, f.plan.Name)
 }
 
 // apply applies objects in order, and tells of each.
@@ -251,14 +282,21 @@ func (f *clusterAddFlags) apply(ctx context.Context, e *environment, client dyna
 		if err != nil {
 			return fmt.Errorf("%s%s: %w", output.NameOf(manifest), where, err)
 		}
-		if f.applied = append(f.applied, changed{after, "applied" + where}); f.format != "" {
-			continue // all of them together, at the end
-		}
-		if err := f.report(e.Out, f.applied[len(f.applied)-1]); err != nil {
+		f.applied = append(f.applied, changed{after, "applied" + where})
+		if err := f.tell(e, f.applied[len(f.applied)-1]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// tell tells what was done as it is done; in a format for programs, all objects that were
+// applied come together at the end.
+func (f *clusterAddFlags) tell(e *environment, done ...changed) error {
+	if f.format != "" {
+		return nil
+	}
+	return f.report(e.Out, done...)
 }
 
 // token waits until the target has made the token.

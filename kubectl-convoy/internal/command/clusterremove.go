@@ -10,9 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
@@ -78,16 +77,33 @@ type clusterRemover struct {
 // remove removes the Cluster, its Secret, and with a client for the target the account there.
 // What was removed is told even if something else could not be.
 func (r *clusterRemover) remove(ctx context.Context, host, target dynamic.Interface, force bool) error {
+	cluster, err := host.Resource(clusterKind.resource).Namespace(r.plan.Namespace).Get(ctx, r.plan.Name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("Cluster %s/%s: %w", r.plan.Namespace, r.plan.Name, err)
+	}
 	if !force {
 		if err := r.refuseReleases(ctx, host); err != nil {
 			return err
 		}
 	}
-	err := r.removeFromHost(ctx, host)
-	if err == nil && target != nil {
-		err = r.removeFromTarget(ctx, target)
+	secret, made, err := kubeconfigSecret(ctx, host, &r.plan)
+	if err != nil {
+		return err
 	}
-	return errors.Join(r.flags.report(r.env.Out, r.removed...), err)
+	if !made {
+		secret = nil // somebody else's
+	}
+	// The target first: without the Cluster, the command could not be repeated.
+	if target != nil {
+		err = r.removeFromTarget(ctx, host, target)
+	}
+	if err == nil {
+		err = r.removeFromHost(ctx, host, cluster, secret)
+	}
+	if err = errors.Join(r.flags.report(r.env.Out, r.removed...), err); err == nil && target != nil {
+		r.env.tellFormerAccount(&r.plan, secret, r.context)
+	}
+	return err
 }
 
 func (r *clusterRemover) refuseReleases(ctx context.Context, host dynamic.Interface) error {
@@ -106,34 +122,25 @@ func (r *clusterRemover) refuseReleases(ctx context.Context, host dynamic.Interf
 		r.plan.Namespace, r.plan.Name, releaseKind.count(len(names)), firstFew(names))
 }
 
-func (r *clusterRemover) removeFromHost(ctx context.Context, host dynamic.Interface) error {
-	if err := r.deleteOne(ctx, host, clusterKind.resource, r.plan.Namespace, r.plan.Name, ""); err != nil {
+func (r *clusterRemover) removeFromHost(ctx context.Context, host dynamic.Interface, cluster, secret *unstructured.Unstructured) error {
+	if err := r.deleteOne(ctx, host, clusterKind.resource, cluster); err != nil || secret == nil {
 		return err
 	}
-	secrets := corev1.SchemeGroupVersion.WithResource("secrets")
-	secret, err := host.Resource(secrets).Namespace(r.plan.Namespace).Get(ctx, r.plan.KubeconfigSecret(), metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil
-	case err != nil:
-		return fmt.Errorf("Secret %s/%s: %w", r.plan.Namespace, r.plan.KubeconfigSecret(), err)
-	case secret.GetLabels()[enrol.LabelInstance] != r.plan.Account():
-		return nil // somebody else's
-	}
-	return r.deleteOne(ctx, host, secrets, r.plan.Namespace, secret.GetName(), "")
+	return r.deleteOne(ctx, host, corev1.SchemeGroupVersion.WithResource("secrets"), secret)
 }
 
-func (r *clusterRemover) removeFromTarget(ctx context.Context, target dynamic.Interface) error {
-	for _, resource := range []schema.GroupVersionResource{
-		rbacv1.SchemeGroupVersion.WithResource("rolebindings"), rbacv1.SchemeGroupVersion.WithResource("clusterrolebindings"),
-		rbacv1.SchemeGroupVersion.WithResource("clusterroles"), corev1.SchemeGroupVersion.WithResource("secrets"),
-		corev1.SchemeGroupVersion.WithResource("serviceaccounts"),
-	} {
-		if err := r.deleteMade(ctx, target, resource, " on "+r.context); err != nil {
-			return err
-		}
+func (r *clusterRemover) removeFromTarget(ctx context.Context, host, target dynamic.Interface) error {
+	if err := identify(ctx, host, &r.plan); err != nil {
+		return err
 	}
-	return nil
+	where := " on " + r.context
+	made, err := madeOnTarget(ctx, target, &r.plan, where)
+	if err != nil {
+		return err
+	}
+	removed, err := r.flags.takeBack(ctx, target, made, where)
+	r.removed = append(r.removed, removed...)
+	return err
 }
 
 // firstFew joins names, and counts those that are too many.
@@ -145,32 +152,13 @@ func firstFew(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// deleteMade deletes the objects of the target that were made when the Cluster was added.
-func (r *clusterRemover) deleteMade(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, where string) error {
-	selector := fmt.Sprintf("%s=%s,%s=%s", enrol.LabelManagedBy, enrol.ManagedBy, enrol.LabelInstance, r.plan.Account())
-	found, err := client.Resource(resource).List(ctx, metav1.ListOptions{LabelSelector: selector})
-	if err != nil {
-		return fmt.Errorf("listing %s%s: %w", resource.Resource, where, err)
+func (r *clusterRemover) deleteOne(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, object *unstructured.Unstructured) error {
+	if r.flags.dryRun != dryRunClient {
+		err := client.Resource(resource).Namespace(object.GetNamespace()).Delete(ctx, object.GetName(), metav1.DeleteOptions{DryRun: r.flags.server()})
+		if err != nil {
+			return fmt.Errorf("removing %s %s: %w", resource.Resource, object.GetName(), err)
+		}
 	}
-	var failures []error
-	for i := range found.Items {
-		failures = append(failures, r.deleteOne(ctx, client, resource, found.Items[i].GetNamespace(), found.Items[i].GetName(), where))
-	}
-	return errors.Join(failures...)
-}
-
-func (r *clusterRemover) deleteOne(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, namespace, name, where string) error {
-	objects := client.Resource(resource).Namespace(namespace)
-	object, err := objects.Get(ctx, name, metav1.GetOptions{})
-	if err == nil && r.flags.dryRun != dryRunClient {
-		err = objects.Delete(ctx, name, metav1.DeleteOptions{DryRun: r.flags.server()})
-	}
-	if apierrors.IsNotFound(err) && where != "" {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("removing %s %s%s: %w", resource.Resource, name, where, err)
-	}
-	r.removed = append(r.removed, changed{object, "removed" + where})
+	r.removed = append(r.removed, changed{object, "removed"})
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -67,4 +69,22 @@ func TestCompletionOfWhatCannotBeAsked(t *testing.T) {
 	code, out, _ := run(t, nil, "__complete", "status", "")
 	g.Expect(code).To(Equal(0))
 	g.Expect(out).To(Equal(":1\n"), "a shell shows nothing")
+}
+
+// Nothing stands behind these, no files either.
+func TestCommandsWithoutArgumentsOfferNoFiles(t *testing.T) {
+	for _, command := range []string{"check", "shards", "dump", "version", "cluster list"} {
+		t.Run(command, func(t *testing.T) {
+			g := NewWithT(t)
+			_, out, _ := run(t, nil, append(append([]string{"__complete"}, strings.Fields(command)...), "")...)
+			g.Expect(out).To(Equal(":4\n"))
+		})
+	}
+}
+
+func TestTheNamespaceOfConvoyIsCompleted(t *testing.T) {
+	g := NewWithT(t)
+	namespaces := &corev1.NamespaceList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NamespaceList"}, Items: []corev1.Namespace{{ObjectMeta: metav1.ObjectMeta{Name: "convoy-system"}}}}
+	_, out, _ := run(t, map[string]runtime.Object{"GET /api/v1/namespaces?limit=500": namespaces}, "__complete", "check", "--convoy-namespace", "")
+	g.Expect(out).To(Equal("convoy-system\n:4\n"))
 }

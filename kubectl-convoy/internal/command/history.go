@@ -3,11 +3,13 @@
 package command
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/client/clientset/versioned"
 	"kumodo.io/convoy/kubectl-convoy/internal/output"
 )
 
@@ -23,14 +25,10 @@ func newHistory(env *environment) *cobra.Command {
 		Example:           "  kubectl convoy history web\n  kubectl convoy history web --id 3",
 		Args:              oneRelease,
 		ValidArgsFunction: env.completeRelease,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, namespace, err := env.connect()
+		RunE: env.seeRelease(func(ctx context.Context, client versioned.Interface, namespace, name string) error {
+			history, err := client.CoreV1alpha1().Releases(namespace).History(ctx, name, corev1alpha1.ReleaseHistoryOptions{ID: id})
 			if err != nil {
-				return err
-			}
-			history, err := client.CoreV1alpha1().Releases(namespace).History(cmd.Context(), args[0], corev1alpha1.ReleaseHistoryOptions{ID: id})
-			if err != nil {
-				return fmt.Errorf("history of Release %s/%s: %w", namespace, args[0], err)
+				return fmt.Errorf("history of Release %s/%s: %w", namespace, name, err)
 			}
 			if err := setKind(history); err != nil {
 				return err
@@ -43,12 +41,12 @@ func newHistory(env *environment) *cobra.Command {
 				case id != "":
 					return output.Documents(env.Out, history.Objects)
 				case len(history.Entries) == 0:
-					fmt.Fprintf(env.ErrOut, "Release %s/%s has no history yet.\n", namespace, args[0])
+					fmt.Fprintf(env.ErrOut, "Release %s/%s has no history yet.\n", namespace, name)
 					return nil
 				}
 			}
 			return flags.Print(env.Out, history, func() *output.Table { return output.History(history) })
-		},
+		}),
 	}
 	cmd.Flags().StringVar(&id, "id", "", "Id of one entry, whose objects are shown.")
 	_ = cmd.RegisterFlagCompletionFunc("id", env.completeHistory)

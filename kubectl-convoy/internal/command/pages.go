@@ -3,6 +3,8 @@
 package command
 
 import (
+	"errors"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -33,8 +35,8 @@ func inPages(options metav1.ListOptions, list func(metav1.ListOptions) (string, 
 
 // inconsistentContinue is the token with which a list goes on at a newer state.
 func inconsistentContinue(err error) string {
-	status, ok := err.(apierrors.APIStatus)
-	if !ok {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
 		return ""
 	}
 	return status.Status().ListMeta.Continue

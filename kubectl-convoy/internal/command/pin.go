@@ -30,24 +30,18 @@ func newPin(env *environment) *cobra.Command {
 			"  kubectl convoy pin web --render sha256:1f0c… --reason 'as last week'",
 		Args:              oneRelease,
 		ValidArgsFunction: env.completeRelease,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := flags.check(); err != nil {
-				return err
-			}
+		RunE: env.changeRelease(&flags, func(ctx context.Context, release *oneOfReleases, _ []string) error {
 			if pin.Revision != "" && pin.Render != "" {
 				return errors.New("--revision and --render exclude each other")
 			}
-			release, err := env.release(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
 			if pin.Revision == "" && pin.Render == "" {
+				var err error
 				if pin.Revision, err = appliedRevision(release.release); err != nil {
 					return err
 				}
 			}
-			return env.setPin(cmd.Context(), release, &flags, pin)
-		},
+			return env.setPin(ctx, release, &flags, pin)
+		}),
 	}
 	cmd.Flags().StringVar(&pin.Revision, "revision", "", "Revision of the source: as the status shows it, a commit id, a tag, a version, a digest. By default the one that is applied.")
 	cmd.Flags().StringVar(&pin.Render, "render", "", "Digest of a stored render, or an id of the history.")
@@ -100,18 +94,11 @@ func newUnpin(env *environment) *cobra.Command {
 		Example:           "  kubectl convoy unpin web\n  kubectl convoy preview web   # while it is pinned, with --revision",
 		Args:              oneRelease,
 		ValidArgsFunction: env.completeRelease,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := flags.check(); err != nil {
-				return err
-			}
-			release, err := env.release(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
+		RunE: env.changeRelease(&flags, func(ctx context.Context, release *oneOfReleases, _ []string) error {
 			if release.release.Spec.Pin == nil {
 				return flags.report(env.Out, changed{release.Unstructured, "unchanged: it is not pinned"})
 			}
-			after, err := flags.patch(cmd.Context(), release.client, release.chosen, map[string]any{"spec": map[string]any{"pin": nil}}, false, "pin")
+			after, err := flags.patch(ctx, release.client, release.chosen, map[string]any{"spec": map[string]any{"pin": nil}}, false, "pin")
 			if err != nil {
 				return fmt.Errorf("pin of Release %s: %w", fullName(release.release), err)
 			}
@@ -120,7 +107,7 @@ func newUnpin(env *environment) *cobra.Command {
 			}
 			env.tellWhenSynced(release.release, &flags)
 			return nil
-		},
+		}),
 	}
 	flags.add(cmd)
 	return cmd

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 
@@ -19,6 +20,32 @@ type oneOfReleases struct {
 	chosen
 	release *corev1alpha1.Release
 	client  dynamic.Interface
+}
+
+// changeRelease runs a command that changes one Release: change gets the Release as it is, and
+// the arguments behind its name.
+func (e *environment) changeRelease(flags *changeFlags, change func(ctx context.Context, release *oneOfReleases, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := flags.check(); err != nil {
+			return err
+		}
+		release, err := e.release(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		return change(cmd.Context(), release, args[1:])
+	}
+}
+
+// seeRelease runs a command that shows something of one Release.
+func (e *environment) seeRelease(see func(ctx context.Context, client versioned.Interface, namespace, name string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		client, namespace, err := e.connect()
+		if err != nil {
+			return err
+		}
+		return see(cmd.Context(), client, namespace, args[0])
+	}
 }
 
 // release reads the Release that a command is about to change.

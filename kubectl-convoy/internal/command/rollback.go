@@ -3,6 +3,7 @@
 package command
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 
@@ -34,15 +35,8 @@ func newRollback(env *environment) *cobra.Command {
 			return oneRelease(cmd, args)
 		},
 		ValidArgsFunction: env.completeReleaseAndHistory,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := flags.check(); err != nil {
-				return err
-			}
-			release, err := env.release(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			entry, err := entryToReturnTo(release.release, args[1:])
+		RunE: env.changeRelease(&flags, func(ctx context.Context, release *oneOfReleases, args []string) error {
+			entry, err := entryToReturnTo(release.release, args)
 			if err != nil {
 				return err
 			}
@@ -51,8 +45,8 @@ func newRollback(env *environment) *cobra.Command {
 			if reason == "" {
 				pin.Reason = fmt.Sprintf("rollback to history id %d", entry.ID)
 			}
-			return env.setPin(cmd.Context(), release, &flags, pin)
-		},
+			return env.setPin(ctx, release, &flags, pin)
+		}),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "Why, for those who come across it.")
 	cmd.Flags().BoolVar(&exact, "exact", false, "Apply the stored objects of then, and not that revision with the present spec.")

@@ -126,6 +126,7 @@ func newRootFor(env *environment) *cobra.Command {
 			newSync(env), newApprove(env), newRetry(env), newSkip(env), newRollback(env), newPin(env), newUnpin(env), newSuspend(env), newResume(env),
 		}},
 		{"set up", "Set up:", []*cobra.Command{newCreate(env), newCluster(env), newVersion(env)}},
+		{"look after", "Look after the installation:", []*cobra.Command{newCheck(env), newShards(env), newDump(env)}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})
 		for _, command := range group.commands {

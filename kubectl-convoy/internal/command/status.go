@@ -64,32 +64,73 @@ func newStatus(env *environment) *cobra.Command {
 }
 
 func (e *environment) statusOfAll(ctx context.Context, client versioned.Interface, namespace string, options metav1.ListOptions, watching bool, flags *output.TableFlags) error {
+	table, version := &output.Table{}, ""
+	if flags.ForPeople() {
+		pages, err := releasePages(ctx, client, namespace, options)
+		if err != nil {
+			return err
+		}
+		version = pages[len(pages)-1].ResourceVersion
+		table = output.ReleasePages(pages, namespace == metav1.NamespaceAll, flags.Wide())
+		if table.Empty() && !watching {
+			e.noneFound(releaseKind, namespace)
+			return nil
+		}
+		if err := table.Write(e.Out, !flags.NoHeaders); err != nil {
+			return err
+		}
+	} else {
+		releases, err := allReleases(ctx, client, namespace, options)
+		if err != nil {
+			return err
+		}
+		version = releases.ResourceVersion
+		if err := flags.Print(e.Out, releases, nil); err != nil {
+			return err
+		}
+	}
+	if !watching {
+		return nil
+	}
+	options.ResourceVersion = version
+	return e.watchStatus(ctx, client, namespace, options, table, flags)
+}
+
+// asTable asks for a list as the server shows it to people: a small part of the whole.
+const asTable = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+// releasePages reads Releases as tables, of which there is one at least.
+func releasePages(ctx context.Context, client versioned.Interface, namespace string, options metav1.ListOptions) ([]output.Page, error) {
+	var pages []output.Page
+	err := inPages(options, func(options metav1.ListOptions) (string, error) {
+		answer := client.CoreV1alpha1().RESTClient().Get().NamespaceIfScoped(namespace, namespace != metav1.NamespaceAll).
+			Resource(releaseKind.resource.Resource).VersionedParams(&options, metav1.ParameterCodec).SetHeader("Accept", asTable).Do(ctx)
+		page := output.Page{}
+		if err := decode(answer, &page); err != nil {
+			return "", fmt.Errorf("listing Releases: %w", err)
+		}
+		pages = append(pages, page)
+		return page.Continue, nil
+	})
+	return pages, err
+}
+
+// allReleases reads Releases whole.
+func allReleases(ctx context.Context, client versioned.Interface, namespace string, options metav1.ListOptions) (*corev1alpha1.ReleaseList, error) {
 	releases := &corev1alpha1.ReleaseList{Items: []corev1alpha1.Release{}}
 	err := inPages(options, func(options metav1.ListOptions) (string, error) {
 		list, err := client.CoreV1alpha1().Releases(namespace).List(ctx, options)
 		if err != nil {
-			return "", err
+			return "", fmt.Errorf("listing Releases: %w", err)
 		}
 		releases.ListMeta.ResourceVersion = list.ResourceVersion
 		releases.Items = append(releases.Items, list.Items...)
 		return list.Continue, nil
 	})
 	if err != nil {
-		return fmt.Errorf("listing Releases: %w", err)
+		return nil, err
 	}
-	if err := setKinds(releases); err != nil {
-		return err
-	}
-	table := output.Releases(releases, namespace == metav1.NamespaceAll, flags.Wide())
-	if flags.ForPeople() && len(releases.Items) == 0 && !watching {
-		e.noneFound(releaseKind, namespace)
-		return nil
-	}
-	if err := flags.Print(e.Out, releases, func() *output.Table { return table }); err != nil || !watching {
-		return err
-	}
-	options.ResourceVersion = releases.ResourceVersion
-	return e.watchStatus(ctx, client, namespace, options, table, flags)
+	return releases, setKinds(releases)
 }
 
 // watchStatus shows what becomes of Releases after those of a table, until ctx ends.

@@ -90,15 +90,66 @@ func TestStatusRefusesArgumentsThatContradict(t *testing.T) {
 	}
 }
 
+// tableOf is a page of a table as convoy-apiserver makes it, with Releases of these names.
+func tableOf(next string, names ...string) *metav1.Table {
+	table := &metav1.Table{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "Table"}, ListMeta: metav1.ListMeta{ResourceVersion: "7", Continue: next}}
+	for _, name := range []string{"Name", "Cluster", "Wave", "Revision", "Ready", "Healthy", "InSync", "Age", "Source", "Render", "Message"} {
+		table.ColumnDefinitions = append(table.ColumnDefinitions, metav1.TableColumnDefinition{Name: name})
+	}
+	for _, name := range names {
+		table.Rows = append(table.Rows, metav1.TableRow{
+			Cells:  []any{name, "", int64(3), nil, "Unknown", "Unknown", "Unknown", "2d", "GitRepository/apps", "", "of\nit"},
+			Object: runtime.RawExtension{Raw: []byte(`{"kind":"PartialObjectMetadata","metadata":{"namespace":"shop"}}`)},
+		})
+	}
+	return table
+}
+
+// What is shown to people is made by the server: the whole of many Releases takes long to read.
+func TestStatusReadsTablesInPages(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		args []string
+		want []string
+	}{
+		{"of all", []string{"-A"}, []string{
+			"NAMESPACE NAME CLUSTER REVISION READY HEALTHY INSYNC MESSAGE", "shop a <none> Unknown Unknown Unknown of it", "shop b <none> Unknown Unknown Unknown of it",
+		}},
+		{"wide", []string{"-A", "-o", "wide", "--no-headers"}, []string{
+			"shop a 3 GitRepository/apps <none> <none> Unknown Unknown Unknown 2d of it", "shop b 3 GitRepository/apps <none> <none> Unknown Unknown Unknown 2d of it",
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			var asked []string
+			_, out, errOut := runAgainst(t, context.Background(), func(w http.ResponseWriter, req *http.Request) {
+				asked = append(asked, req.URL.RequestURI())
+				if req.Header.Get("Accept") != "application/json;as=Table;v=v1;g=meta.k8s.io" {
+					refuse(w, http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "only tables")
+					return
+				}
+				if req.URL.Query().Get("continue") == "" {
+					send(w, tableOf("more", "a"))
+					return
+				}
+				send(w, tableOf("", "b"))
+			}, append([]string{"status"}, test.args...)...)
+			g.Expect(errOut).To(BeEmpty())
+			g.Expect(words(out)).To(Equal(test.want))
+			g.Expect(asked).To(Equal([]string{
+				"/apis/core.convoy.kumodo.io/v1alpha1/releases?limit=500", "/apis/core.convoy.kumodo.io/v1alpha1/releases?continue=more&limit=500",
+			}))
+		})
+	}
+}
+
 func TestStatusGoesOnWithChanges(t *testing.T) {
 	g := NewWithT(t)
 	ctx, interrupt := context.WithCancel(context.Background())
 	defer interrupt()
-	listed := releaseList("", newRelease())
-	listed.ResourceVersion = "7"
 	code, out, errOut := runAgainst(t, ctx, func(w http.ResponseWriter, req *http.Request) {
 		if !req.URL.Query().Has("watch") {
-			send(w, listed)
+			send(w, tableOf("", "web"))
 			return
 		}
 		g.Expect(req.URL.Query()).To(And(HaveKeyWithValue("resourceVersion", []string{"7"}), HaveKeyWithValue("labelSelector", []string{"a=b"})))
@@ -111,7 +162,7 @@ func TestStatusGoesOnWithChanges(t *testing.T) {
 		w.(http.Flusher).Flush()
 		<-req.Context().Done()
 	}, "status", "-w", "-l", "a=b", "--no-headers")
-	g.Expect(words(out)).To(Equal([]string{"web <none> Unknown Unknown Unknown", "web <none> True Unknown Unknown all well"}))
+	g.Expect(words(out)).To(Equal([]string{"web <none> Unknown Unknown Unknown of it", "web <none> True Unknown Unknown all well"}))
 	g.Expect(errOut).To(Equal("error: watching Releases: too old\n"))
 	g.Expect(code).To(Equal(1))
 }

@@ -29,13 +29,9 @@ func newTree(env *environment) *cobra.Command {
 		Example:           "  kubectl convoy tree web\n  kubectl convoy tree web --deep\n  kubectl convoy tree web -o wide",
 		Args:              oneRelease,
 		ValidArgsFunction: env.completeRelease,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, namespace, err := env.connect()
-			if err != nil {
-				return err
-			}
-			return env.tree(cmd.Context(), client, namespace, args[0], deep, &flags)
-		},
+		RunE: env.seeRelease(func(ctx context.Context, client versioned.Interface, namespace, name string) error {
+			return env.tree(ctx, client, namespace, name, deep, &flags)
+		}),
 	}
 	cmd.Flags().BoolVar(&deep, "deep", false, "Show under each object what it owns in turn.")
 	flags.Add(cmd)

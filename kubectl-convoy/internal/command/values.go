@@ -3,12 +3,14 @@
 package command
 
 import (
+	"context"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/client/clientset/versioned"
 	"kumodo.io/convoy/kubectl-convoy/internal/output"
 )
 
@@ -25,14 +27,10 @@ func newValues(env *environment) *cobra.Command {
 		Example:           "  kubectl convoy values web\n  kubectl convoy values web --show-origin\n  kubectl convoy values web --all --revision v1.2.0 -o json",
 		Args:              oneRelease,
 		ValidArgsFunction: env.completeRelease,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, namespace, err := env.connect()
+		RunE: env.seeRelease(func(ctx context.Context, client versioned.Interface, namespace, name string) error {
+			values, err := client.CoreV1alpha1().Releases(namespace).Values(ctx, name, corev1alpha1.ReleaseValuesOptions{Revision: revision})
 			if err != nil {
-				return err
-			}
-			values, err := client.CoreV1alpha1().Releases(namespace).Values(cmd.Context(), args[0], corev1alpha1.ReleaseValuesOptions{Revision: revision})
-			if err != nil {
-				return fmt.Errorf("values of Release %s/%s: %w", namespace, args[0], err)
+				return fmt.Errorf("values of Release %s/%s: %w", namespace, name, err)
 			}
 			if err := setKind(values); err != nil {
 				return err
@@ -47,13 +45,13 @@ func newValues(env *environment) *cobra.Command {
 				case len(values.Origins) > 0:
 					return output.Values(w, values, showOrigin)
 				case all:
-					fmt.Fprintf(env.ErrOut, "The chart of Release %s/%s has no values.\n", namespace, args[0])
+					fmt.Fprintf(env.ErrOut, "The chart of Release %s/%s has no values.\n", namespace, name)
 				default:
-					fmt.Fprintf(env.ErrOut, "Release %s/%s sets no values; --all shows the chart's own.\n", namespace, args[0])
+					fmt.Fprintf(env.ErrOut, "Release %s/%s sets no values; --all shows the chart's own.\n", namespace, name)
 				}
 				return nil
 			})
-		},
+		}),
 	}
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "Show the defaults of the chart and its subcharts too.")
 	cmd.Flags().BoolVar(&showOrigin, "show-origin", false, "Show behind each value which file, object or field set it. With --output it is there in any case.")

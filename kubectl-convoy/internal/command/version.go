@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/rest"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/client/clientset/versioned"
@@ -27,8 +28,9 @@ func newVersion(env *environment) *cobra.Command {
 		Short: "Show the versions of the plugin, of the host cluster and of convoy in it",
 		Long: "Show the versions of the plugin, of the host cluster and of the convoy-apiserver that serves\n" +
 			"convoy's API there.",
-		Example: "  kubectl convoy version\n  kubectl convoy version --client",
-		Args:    cobra.NoArgs,
+		Example:           "  kubectl convoy version\n  kubectl convoy version --client",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			fmt.Fprintf(env.Out, "Client: %s\n", Version)
 			if clientOnly {
@@ -88,7 +90,11 @@ func convoyVersion(ctx context.Context, client versioned.Interface) string {
 
 // read decodes the JSON at a path of the host cluster.
 func read(ctx context.Context, client versioned.Interface, path string, into any) error {
-	answer := client.Discovery().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").Do(ctx)
+	return decode(client.Discovery().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").Do(ctx), into)
+}
+
+// decode decodes the JSON of an answer.
+func decode(answer rest.Result, into any) error {
 	// Not the error of Raw, which has not read what the server says about it.
 	if err := answer.Error(); err != nil {
 		return err

@@ -33,18 +33,14 @@ func newWhy(env *environment) *cobra.Command {
 		Example:           "  kubectl convoy why web\n  kubectl convoy why web -o json",
 		Args:              oneRelease,
 		ValidArgsFunction: env.completeRelease,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, namespace, err := env.connect()
-			if err != nil {
-				return err
-			}
-			facts, err := gather(cmd.Context(), client, namespace, args[0])
+		RunE: env.seeRelease(func(ctx context.Context, client versioned.Interface, namespace, name string) error {
+			facts, err := gather(ctx, client, namespace, name)
 			if err != nil {
 				return err
 			}
 			explanation := explain.Explain(*facts)
 			return output.Print(env.Out, format, &explanation, func(w io.Writer) error { return output.Explanation(w, &explanation) })
-		},
+		}),
 	}
 	output.AddFlag(cmd, &format)
 	return cmd
@@ -67,16 +63,12 @@ func gather(ctx context.Context, client versioned.Interface, namespace, name str
 	if facts.Source, err = readSource(ctx, client, release); err != nil {
 		return nil, err
 	}
-	err = inPages(metav1.ListOptions{}, func(options metav1.ListOptions) (string, error) {
-		list, err := client.CoreV1alpha1().Releases(namespace).List(ctx, options)
-		if err != nil {
-			return "", fmt.Errorf("listing Releases: %w", err)
-		}
-		facts.Others = append(facts.Others, list.Items...)
-		return list.Continue, nil
-	})
+	others, err := allReleases(ctx, client, namespace, metav1.ListOptions{})
 	if err != nil && !apierrors.IsForbidden(err) {
 		return nil, err
+	}
+	if others != nil {
+		facts.Others = others.Items
 	}
 	return facts, nil
 }

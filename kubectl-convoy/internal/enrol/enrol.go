@@ -14,6 +14,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -31,6 +33,8 @@ const (
 type Plan struct {
 	// Namespace and Name are those of the Cluster on the host.
 	Namespace, Name string
+	// NamespaceUID tells that namespace, and with it the host, from those of other hosts.
+	NamespaceUID types.UID
 	// AccountNamespace is the namespace of the account on the target.
 	AccountNamespace string
 	// ClusterRole is bound in the whole target, if it is set.
@@ -47,19 +51,59 @@ type Plan struct {
 	ProxyURL      string
 }
 
-// longestAccount leaves room for what is put behind the name of an account, and it is a label, too.
-const longestAccount = 57
+// The name of an account ends with this many hex digits; what is before them leaves room for
+// what is put behind the name, which is a label, too.
+const (
+	accountDigits = 10
+	longestStem   = 46
+)
 
-// Account is the name of the account on the target. No other Cluster of the host has the same: a
-// namespace has no dot in its name.
+// Account is the name of the account on the target. No other Cluster has the same, of this host
+// or another one: a namespace has no dot in its name, and its UID is only here.
 func (p *Plan) Account() string {
-	name := "convoy-" + p.Namespace + "." + p.Name
-	if len(name) <= longestAccount {
-		return name
+	return p.stem() + "-" + digits(string(p.NamespaceUID)+"/"+p.fullName())
+}
+
+// Made tells by the labels of the Secret on the host whether this Cluster was added before, also
+// with an account of another name: that of a host of which this one is a copy, or one that does
+// not tell the host, as all did once.
+func (p *Plan) Made(labels map[string]string) bool {
+	if labels[LabelManagedBy] != ManagedBy {
+		return false
 	}
-	sum := sha256.Sum256([]byte(name))
-	digits := hex.EncodeToString(sum[:])[:10]
-	return strings.TrimRight(name[:longestAccount-len(digits)-1], "-.") + "-" + digits
+	account := labels[LabelInstance]
+	if len(p.fullName()) <= longestStem+1+accountDigits && account == p.fullName() {
+		return true
+	}
+	rest, ok := strings.CutPrefix(account, p.stem()+"-")
+	return ok && len(rest) == accountDigits && strings.Trim(rest, "0123456789abcdef") == ""
+}
+
+func (p *Plan) fullName() string { return "convoy-" + p.Namespace + "." + p.Name }
+
+func (p *Plan) stem() string {
+	name := p.fullName()
+	return strings.TrimRight(name[:min(len(name), longestStem)], "-.")
+}
+
+func digits(of string) string {
+	sum := sha256.Sum256([]byte(of))
+	return hex.EncodeToString(sum[:])[:accountDigits]
+}
+
+// Selector chooses the objects on the target that were made for an account.
+func Selector(account string) string {
+	return fmt.Sprintf("%s=%s,%s=%s", LabelManagedBy, ManagedBy, LabelInstance, account)
+}
+
+// Resources are those of the objects that are made for an account on a target, in the order in
+// which they have to be taken back: rights first.
+func Resources() []schema.GroupVersionResource {
+	return []schema.GroupVersionResource{
+		rbacv1.SchemeGroupVersion.WithResource("rolebindings"), rbacv1.SchemeGroupVersion.WithResource("clusterrolebindings"),
+		rbacv1.SchemeGroupVersion.WithResource("clusterroles"), corev1.SchemeGroupVersion.WithResource("secrets"),
+		corev1.SchemeGroupVersion.WithResource("serviceaccounts"),
+	}
 }
 
 // TokenSecret is the name of the Secret on the target that holds the token of the account.

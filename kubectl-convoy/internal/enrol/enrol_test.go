@@ -35,7 +35,7 @@ func TestRightsAreThoseThatAreGiven(t *testing.T) {
 	g := NewWithT(t)
 	plan := Plan{Namespace: "team-a", Name: "edge", AccountNamespace: "convoy", Role: "admin", Namespaces: []string{"shop", "db"}}
 	objects := plan.OnTarget()
-	g.Expect(bound(objects)).To(Equal([]string{"convoy-team-a.edge everywhere", "admin in shop", "admin in db"}))
+	g.Expect(bound(objects)).To(Equal([]string{plan.Account() + " everywhere", "admin in shop", "admin in db"}))
 	for _, object := range objects {
 		if role, ok := object.(*rbacv1.ClusterRole); ok {
 			g.Expect(role.Rules).To(Equal([]rbacv1.PolicyRule{{APIGroups: []string{"storage.k8s.io"}, Resources: []string{"storageclasses"}, Verbs: []string{"get"}}}))
@@ -43,6 +43,39 @@ func TestRightsAreThoseThatAreGiven(t *testing.T) {
 	}
 	everywhere := Plan{Namespace: "team-a", Name: "edge", AccountNamespace: "convoy", Role: "admin", ClusterRole: "deployer"}
 	g.Expect(bound(everywhere.OnTarget())).To(Equal([]string{"deployer everywhere"}))
+}
+
+func TestAccountsOfTwoHostsDiffer(t *testing.T) {
+	g := NewWithT(t)
+	a, b := Plan{Namespace: "team-a", Name: "edge", NamespaceUID: "1"}, Plan{Namespace: "team-a", Name: "edge", NamespaceUID: "2"}
+	g.Expect(a.Account()).To(MatchRegexp(`^convoy-team-a\.edge-[0-9a-f]{10}$`))
+	g.Expect(a.Account()).NotTo(Equal(b.Account()))
+}
+
+func TestWhatTheClusterWasReachedWith(t *testing.T) {
+	plan := Plan{Namespace: "team-a", Name: "edge", NamespaceUID: "1"}
+	restored := Plan{Namespace: "team-a", Name: "edge", NamespaceUID: "2"}
+	long := Plan{Namespace: strings.Repeat("n", 60), Name: "edge", NamespaceUID: "1"}
+	made := func(account string) map[string]string {
+		return map[string]string{LabelManagedBy: ManagedBy, LabelInstance: account}
+	}
+	for _, test := range []struct {
+		name   string
+		plan   *Plan
+		labels map[string]string
+		want   bool
+	}{
+		{"by this", &plan, made(plan.Account()), true},
+		{"by a host that was restored", &plan, made(restored.Account()), true},
+		{"without a host", &plan, made("convoy-team-a.edge"), true},
+		{"a long one without a host", &long, made("convoy-" + strings.Repeat("n", 39) + "-" + "a6e3acdc38"), true},
+		{"another Cluster", &plan, made("convoy-team-a.edge-2-0123456789"), false},
+		{"another namespace, copied", &plan, made("convoy-team-b.edge"), false},
+		{"something else", &plan, map[string]string{LabelInstance: plan.Account()}, false},
+		{"nothing", &plan, nil, false},
+	} {
+		t.Run(test.name, func(t *testing.T) { NewWithT(t).Expect(test.plan.Made(test.labels)).To(Equal(test.want)) })
+	}
 }
 
 func TestAccountsOfTwoNamespacesDiffer(t *testing.T) {

@@ -18,10 +18,10 @@ var healthOrder = []corev1alpha1.HealthStatus{
 	corev1alpha1.HealthSuspended, corev1alpha1.HealthMissing, corev1alpha1.HealthUnknown,
 }
 
-// health writes how many objects of a Release are how well, and lists those that are not
+// writeHealth writes how many objects of a Release are how well, and lists those that are not
 // healthy. As in the condition Healthy, an object counts once it is applied as desired, and
 // those of hooks do not. Nothing is written before the first judgement.
-func health(w io.Writer, inventory []corev1alpha1.ReleaseInventory) {
+func writeHealth(w io.Writer, inventory []corev1alpha1.ReleaseInventory) {
 	known := map[corev1alpha1.ObjectKey]corev1alpha1.ObjectHealth{}
 	var entries []corev1alpha1.InventoryEntry
 	judged := false

@@ -25,8 +25,7 @@ var conditionOrder = []string{
 	corev1alpha1.ConditionApplied, corev1alpha1.ConditionHealthy, corev1alpha1.ConditionInSync,
 }
 
-// Releases gives a line for each Release.
-func Releases(releases *corev1alpha1.ReleaseList, withNamespace, wide bool) *Table {
+func releaseColumns(withNamespace, wide bool) []string {
 	columns := []string{"NAME", "CLUSTER", "REVISION", "READY", "HEALTHY", "INSYNC", "MESSAGE"}
 	if wide {
 		columns = []string{"NAME", "CLUSTER", "WAVE", "SOURCE", "REVISION", "RENDER", "READY", "HEALTHY", "INSYNC", "AGE", "MESSAGE"}
@@ -34,7 +33,12 @@ func Releases(releases *corev1alpha1.ReleaseList, withNamespace, wide bool) *Tab
 	if withNamespace {
 		columns = append([]string{"NAMESPACE"}, columns...)
 	}
-	table := NewTable(columns...)
+	return columns
+}
+
+// Releases gives a line for each Release.
+func Releases(releases *corev1alpha1.ReleaseList, withNamespace, wide bool) *Table {
+	table := NewTable(releaseColumns(withNamespace, wide)...)
 	for i := range releases.Items {
 		release := &releases.Items[i]
 		var row []any
@@ -97,7 +101,7 @@ func Release(w io.Writer, release *corev1alpha1.Release, inventory []corev1alpha
 			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", c.Type, c.Status, c.Reason, ago(c.LastTransitionTime), oneLine(c.Message))
 		}
 	}
-	health(table, inventory)
+	writeHealth(table, inventory)
 	return table.Flush()
 }
 

@@ -46,6 +46,9 @@ func (t *Table) Add(cells ...any) {
 	t.rows = append(t.rows, row)
 }
 
+// Empty tells whether there is nothing below the header.
+func (t *Table) Empty() bool { return len(t.rows) == 0 }
+
 // Write writes the table, with its header or without, and with colour where w takes it.
 func (t *Table) Write(w io.Writer, header bool) error {
 	rows := t.rows

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/health"
 	"kumodo.io/convoy/kubectl-convoy/internal/naming"
 )
 
@@ -54,25 +55,18 @@ func Tree(w io.Writer, release *corev1alpha1.Release, nodes []Node, flags *Table
 	return table.Write(w, !flags.NoHeaders)
 }
 
-// severity orders healths from well to bad.
-var severity = []corev1alpha1.HealthStatus{
-	corev1alpha1.HealthHealthy, corev1alpha1.HealthSuspended, corev1alpha1.HealthProgressing,
-	corev1alpha1.HealthUnknown, corev1alpha1.HealthMissing, corev1alpha1.HealthDegraded,
-}
-
 // worst is the worst health of the objects that count; unknown when none does.
 func worst(nodes []Node) corev1alpha1.HealthStatus {
-	found := corev1alpha1.HealthUnknown
-	first := true
+	var statuses []corev1alpha1.HealthStatus
 	for _, node := range nodes {
-		if node.Hook != "" || node.Pending {
-			continue
-		}
-		if first || slices.Index(severity, node.Status) > slices.Index(severity, found) {
-			found, first = node.Status, false
+		if node.Hook == "" && !node.Pending {
+			statuses = append(statuses, node.Status)
 		}
 	}
-	return found
+	if len(statuses) == 0 {
+		return corev1alpha1.HealthUnknown
+	}
+	return health.Worst(statuses...)
 }
 
 func addNode(table *Table, wide bool, indent string, last bool, node Node) {
