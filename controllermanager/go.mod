@@ -19,8 +19,8 @@ require (
 	k8s.io/utils v0.0.0-20260626114624-be93311217bd
 	kumodo.io/convoy/api v0.9.0
 	kumodo.io/convoy/client v0.9.0
-	kumodo.io/convoy/expressions v0.9.0
 	kumodo.io/convoy/clusterconn v0.9.0
+	kumodo.io/convoy/expressions v0.9.0
 	kumodo.io/convoy/fetch v0.9.0
 	kumodo.io/convoy/internal v0.9.0
 	kumodo.io/convoy/render v0.9.0
@@ -239,8 +239,8 @@ require (
 replace (
 	kumodo.io/convoy/api => ../api
 	kumodo.io/convoy/client => ../client
-	kumodo.io/convoy/expressions => ../expressions
 	kumodo.io/convoy/clusterconn => ../clusterconn
+	kumodo.io/convoy/expressions => ../expressions
 	kumodo.io/convoy/fetch => ../fetch
 	kumodo.io/convoy/internal => ../internal
 	kumodo.io/convoy/render => ../render

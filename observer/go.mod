@@ -229,19 +229,19 @@ require (
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	gopkg.in/warnings.v0 v0.1.2 // indirect
 	helm.sh/helm/v3 v3.22.0 // indirect
+	kumodo.io/convoy/expressions v0.9.0 // indirect
 	oras.land/oras-go/v2 v2.7.0 // indirect
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/kustomize/api v0.21.2 // indirect
 	sigs.k8s.io/kustomize/kyaml v0.21.2 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
-	kumodo.io/convoy/expressions v0.9.0 // indirect
 )
 
 replace (
 	kumodo.io/convoy/api => ../api
 	kumodo.io/convoy/client => ../client
-	kumodo.io/convoy/expressions => ../expressions
 	kumodo.io/convoy/clusterconn => ../clusterconn
+	kumodo.io/convoy/expressions => ../expressions
 	kumodo.io/convoy/fetch => ../fetch
 	kumodo.io/convoy/health => ../health
 	kumodo.io/convoy/internal => ../internal
