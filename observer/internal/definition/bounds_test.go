@@ -39,6 +39,7 @@ func TestSizesAreBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			set := New(widgets("{type: object, properties: {l: {type: array, items: " + of.items + "}}}"))
+			set.left.Store(effort / 10)
 			_, err := set.Check(widget(of.object))
 			g.Expect(err).To(MatchError(ErrTooMuch))
 		})
