@@ -54,7 +54,7 @@ func (c *Controller) conclude(ctx context.Context, release *corev1alpha1.Release
 	now := c.Clock.Now()
 	fought, others, wait := m.contested(found.drifted, now)
 	if !others {
-		result.RequeueAfter = wait
+		result.RequeueAfter = min(result.RequeueAfter, wait)
 		return result, say(metav1.ConditionFalse, corev1alpha1.ReasonDriftContested, fmt.Sprintf("%s; %s", drift, wayOut))
 	}
 	if left := m.besides(now); len(fought) > 0 && left > 0 {
