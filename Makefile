@@ -3,7 +3,7 @@
 # The modules of go.work, in the order in which they build on each other.
 MODULES := api client clusterconn fetch render expressions health internal apiserver controllermanager observer kubectl-convoy e2e
 # Each test binary links against much of Kubernetes: few at once keep memory bounded.
-GO_TEST := go test -race
+GO_TEST := go test -race -timeout 30m
 
 .PHONY: help
 help: ## Show this help
