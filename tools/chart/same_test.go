@@ -4,6 +4,7 @@ package main
 
 import (
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,7 +42,7 @@ func installed(t *testing.T, objects map[string]object) map[string]object {
 	t.Helper()
 	rules := map[string]object{}
 	maps.DeleteFunc(objects, func(_ string, one object) bool {
-		if one.text("metadata", "name") != "convoy-health-rules" {
+		if !strings.HasPrefix(one.text("metadata", "name"), "convoy-health-rules") {
 			return false
 		}
 		if data, ok := one.field("data").(map[string]any); ok {

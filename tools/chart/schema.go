@@ -14,12 +14,15 @@ import (
 var types = map[string]string{"!!str": "string", "!!int": "integer", "!!bool": "boolean", "!!seq": "array", "!!map": "object"}
 
 // schemaFile returns the schema of the values: every default's type, and no key that is not
-// among them. Helm adds the key global when the chart is a part of another one.
+// among them. When the chart is a part of another one, Helm adds the key global, and the usual
+// condition of that chart the key enabled.
 func schemaFile(values []value) ([]byte, error) {
 	schema := objectSchema(values)
 	schema["$schema"] = "http://json-schema.org/draft-07/schema#"
 	schema["title"] = "Values of the chart convoy"
-	schema["properties"].(map[string]any)["global"] = map[string]any{"type": "object"}
+	properties := schema["properties"].(map[string]any)
+	properties["global"] = map[string]any{"type": "object"}
+	properties["enabled"] = map[string]any{"type": "boolean"}
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)

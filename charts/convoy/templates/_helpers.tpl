@@ -43,13 +43,7 @@ spec:
     matchLabels: {app.kubernetes.io/name: {{ $name }}}
   template:
     metadata:
-      labels:
-        {{- with omit $pod.labels "app.kubernetes.io/name" "app.kubernetes.io/part-of" }}{{ toYaml . | nindent 8 }}{{ end }}
-        app.kubernetes.io/name: {{ $name }}
-        app.kubernetes.io/part-of: convoy
-      {{- with $pod.annotations }}
-      annotations: {{ toYaml . | nindent 8 }}
-      {{- end }}
+      {{- include "convoy.podMetadata" (list $pod (dict "app.kubernetes.io/name" $name "app.kubernetes.io/part-of" "convoy")) | nindent 6 }}
     spec:
       serviceAccountName: {{ $name }}
       {{- include "convoy.pod" (list $root $pod) | nindent 6 }}
@@ -63,7 +57,16 @@ spec:
           labelSelector: {matchLabels: {app.kubernetes.io/name: {{ $name }}}}
 {{- end -}}
 
-{{- /* What all pods have in common. Takes a list: the context, its values of pod. */ -}}
+{{- /* The metadata of pods. Takes a list: the values of pod, the labels that these cannot change. */ -}}
+{{- define "convoy.podMetadata" -}}
+{{- $pod := index . 0 -}}
+labels: {{ merge (dict) (index . 1) $pod.labels | toYaml | nindent 2 }}
+{{- with $pod.annotations }}
+annotations: {{ toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{- /* What the specs of all pods have in common. Takes a list: the context, its values of pod. */ -}}
 {{- define "convoy.pod" -}}
 {{- $root := index . 0 }}{{ $pod := index . 1 -}}
 securityContext:

@@ -5,6 +5,7 @@ package install
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,6 +50,7 @@ image: {registry: registry.example.com/convoy, pullPolicy: Always, pullSecrets: 
 shards: 4
 installation: acme
 renderStoreURL: s3://acme-renders
+etcd: {trial: {enabled: true}}
 pod:
   annotations: {a/b: "1"}
   labels: {team: "1"}
@@ -67,21 +69,20 @@ observer:
 	)
 
 	It("has a Job that installs the rules of health with the rights that it is given", func(ctx SpecContext) {
-		var job, rules *unstructured.Unstructured
+		var job *unstructured.Unstructured
+		data := map[string]string{}
 		for _, o := range chart(ctx, ``) {
 			switch {
-			case o.GetName() != "convoy-health-rules":
+			case !strings.HasPrefix(o.GetName(), "convoy-health-rules"):
 			case o.GetKind() == "Job":
 				job = o
 			default:
 				kubectl(ctx, suite.host.AdminKubeconfig(), text(o), "apply", "--server-side", "-f", "-")
-				if o.GetKind() == "ConfigMap" {
-					rules = o
-				}
+				rules, _, err := unstructured.NestedStringMap(o.Object, "data")
+				Expect(err).NotTo(HaveOccurred())
+				maps.Copy(data, rules)
 			}
 		}
-		data, _, err := unstructured.NestedStringMap(rules.Object, "data")
-		Expect(err).NotTo(HaveOccurred())
 		folder := GinkgoT().TempDir()
 		for name, content := range data {
 			Expect(os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600)).To(Succeed())
