@@ -34,7 +34,7 @@ func kind(shards shardlabel.Labeler) *resource.Kind[*corev1alpha1.Cluster] {
 		Label: func(_ context.Context, o *corev1alpha1.Cluster) {
 			shards.Set(o, shard.ClusterKey(o.Namespace, o.Name))
 		},
-		Validate:       func(_ context.Context, o *corev1alpha1.Cluster) field.ErrorList { return validation.Cluster(o) },
+		Validate:       func(_ context.Context, o, _ *corev1alpha1.Cluster) field.ErrorList { return validation.Cluster(o) },
 		ValidateStatus: validation.ClusterStatus,
 		Warnings:       validation.ClusterWarnings,
 		Columns:        columns(),

@@ -34,7 +34,7 @@ func kind(shards shardlabel.Labeler) *resource.Kind[*sourcev1alpha1.GitRepositor
 		Label: func(_ context.Context, o *sourcev1alpha1.GitRepository) {
 			shards.Set(o, shard.SourceKey("GitRepository", o.Namespace, o.Name))
 		},
-		Validate: func(_ context.Context, o *sourcev1alpha1.GitRepository) field.ErrorList {
+		Validate: func(_ context.Context, o, _ *sourcev1alpha1.GitRepository) field.ErrorList {
 			return validation.GitRepository(o)
 		},
 		ValidateStatus: validation.GitRepositoryStatus,

@@ -29,7 +29,7 @@ func kind() *resource.Kind[*extv1alpha1.GlobalHealthRuleSet] {
 			func(o *extv1alpha1.GlobalHealthRuleSet) *extv1alpha1.HealthRuleSetSpec { return &o.Spec },
 			func(o *extv1alpha1.GlobalHealthRuleSet) *extv1alpha1.HealthRuleSetStatus { return &o.Status },
 		),
-		Validate: func(_ context.Context, o *extv1alpha1.GlobalHealthRuleSet) field.ErrorList {
+		Validate: func(_ context.Context, o, _ *extv1alpha1.GlobalHealthRuleSet) field.ErrorList {
 			return validation.GlobalHealthRuleSet(o)
 		},
 		ValidateStatus: validation.GlobalHealthRuleSetStatus,

@@ -28,7 +28,7 @@ func kind() *resource.Kind[*extv1alpha1.HealthRuleSet] {
 			func(o *extv1alpha1.HealthRuleSet) *extv1alpha1.HealthRuleSetSpec { return &o.Spec },
 			func(o *extv1alpha1.HealthRuleSet) *extv1alpha1.HealthRuleSetStatus { return &o.Status },
 		),
-		Validate: func(_ context.Context, o *extv1alpha1.HealthRuleSet) field.ErrorList {
+		Validate: func(_ context.Context, o, _ *extv1alpha1.HealthRuleSet) field.ErrorList {
 			return validation.HealthRuleSet(o)
 		},
 		ValidateStatus: validation.HealthRuleSetStatus,

@@ -34,7 +34,7 @@ func kind(shards shardlabel.Labeler) *resource.Kind[*sourcev1alpha1.HelmRegistry
 		Label: func(_ context.Context, o *sourcev1alpha1.HelmRegistry) {
 			shards.Set(o, shard.SourceKey("HelmRegistry", o.Namespace, o.Name))
 		},
-		Validate: func(_ context.Context, o *sourcev1alpha1.HelmRegistry) field.ErrorList {
+		Validate: func(_ context.Context, o, _ *sourcev1alpha1.HelmRegistry) field.ErrorList {
 			return validation.HelmRegistry(o)
 		},
 		ValidateStatus: validation.HelmRegistryStatus,

@@ -34,7 +34,7 @@ func kind(shards shardlabel.Labeler) *resource.Kind[*sourcev1alpha1.OCIRegistry]
 		Label: func(_ context.Context, o *sourcev1alpha1.OCIRegistry) {
 			shards.Set(o, shard.SourceKey("OCIRegistry", o.Namespace, o.Name))
 		},
-		Validate: func(_ context.Context, o *sourcev1alpha1.OCIRegistry) field.ErrorList {
+		Validate: func(_ context.Context, o, _ *sourcev1alpha1.OCIRegistry) field.ErrorList {
 			return validation.OCIRegistry(o)
 		},
 		ValidateStatus: validation.OCIRegistryStatus,

@@ -40,8 +40,12 @@ func kind(shards shardlabel.Labeler, releases Reader) *resource.Kind[*corev1alph
 		},
 		Sign:   signRequest,
 		Signed: []fieldpath.Path{fieldpath.MakePathOrDie("metadata", "annotations", corev1alpha1.AnnotationSyncRequestedBy)},
-		Validate: func(ctx context.Context, r *corev1alpha1.Release) field.ErrorList {
-			return append(validation.Release(r), dependencyCycles(ctx, releases, r)...)
+		Validate: func(ctx context.Context, r, old *corev1alpha1.Release) field.ErrorList {
+			errs := validation.Release(r)
+			if mayMakeCycle(r, old) {
+				errs = append(errs, dependencyCycles(ctx, releases, r)...)
+			}
+			return errs
 		},
 		ValidateUpdate: validation.ReleaseUpdate,
 		ValidateStatus: validation.ReleaseStatus,

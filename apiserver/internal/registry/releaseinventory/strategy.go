@@ -37,7 +37,7 @@ func kind(shards shardlabel.Labeler, releases Releases) *resource.Kind[*corev1al
 			func(i *corev1alpha1.ReleaseInventory) *corev1alpha1.ReleaseInventoryStatus { return &i.Status },
 		),
 		Label: labeler{shards: shards, releases: releases}.set,
-		Validate: func(_ context.Context, i *corev1alpha1.ReleaseInventory) field.ErrorList {
+		Validate: func(_ context.Context, i, _ *corev1alpha1.ReleaseInventory) field.ErrorList {
 			return validation.ReleaseInventory(i)
 		},
 		ValidateUpdate: validation.ReleaseInventoryUpdate,

@@ -41,8 +41,8 @@ type Kind[P Object] struct {
 	// before; old is nil for a new object. Signed are the paths. Both nil for a kind without.
 	Sign   func(ctx context.Context, obj, old P)
 	Signed []fieldpath.Path
-	// Validate checks name and spec.
-	Validate func(context.Context, P) field.ErrorList
+	// Validate checks name and spec, those of an update if the spec changed; old is nil for a new object.
+	Validate func(ctx context.Context, obj, old P) field.ErrorList
 	// ValidateUpdate checks what may not change; nil when everything may.
 	ValidateUpdate func(obj, old P) field.ErrorList
 	// ValidateStatus checks a status that is written through /status.

@@ -68,6 +68,11 @@ type PartStrategy[P Object] struct {
 	part Part[P]
 }
 
+// NewPartStrategy gives the strategy of a part of a kind.
+func NewPartStrategy[P Object](kind *Kind[P], typer runtime.ObjectTyper, p Part[P]) PartStrategy[P] {
+	return PartStrategy[P]{Strategy: NewStrategy(kind, typer), part: p}
+}
+
 // PrepareForUpdate keeps everything but the part.
 func (s PartStrategy[P]) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	updated, stored := obj.(P), old.(P)

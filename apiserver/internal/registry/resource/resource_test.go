@@ -43,7 +43,7 @@ func testKind() *Kind[*corev1alpha1.Cluster] {
 			}
 		},
 		Label: func(_ context.Context, c *corev1alpha1.Cluster) { labeler.Set(c, c.Name) },
-		Validate: func(_ context.Context, c *corev1alpha1.Cluster) field.ErrorList {
+		Validate: func(_ context.Context, c, _ *corev1alpha1.Cluster) field.ErrorList {
 			if c.Spec.QPS < 0 {
 				return field.ErrorList{field.Invalid(field.NewPath("spec", "qps"), c.Spec.QPS, "negative")}
 			}

@@ -116,10 +116,7 @@ func NewStorage[P Object](kind *Kind[P], backend Backend) (*REST, *StatusREST, e
 
 // NewPartStorage builds the storage of a part of a kind on that of the whole.
 func NewPartStorage[P Object](kind *Kind[P], whole *REST, p Part[P]) *PartREST {
-	strategy := PartStrategy[P]{
-		Strategy: NewStrategy(kind, whole.UpdateStrategy),
-		part:     p,
-	}
+	strategy := NewPartStrategy(kind, whole.UpdateStrategy, p)
 	store := *whole.Store
 	store.UpdateStrategy, store.ResetFieldsStrategy = strategy, nil
 	return &PartREST{part: part{&store}, filter: strategy.filter()}

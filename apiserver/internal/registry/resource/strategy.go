@@ -57,7 +57,8 @@ func (s Strategy[P]) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 // Validate checks a new object.
 func (s Strategy[P]) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
 	created := obj.(P)
-	return append(validation.ObjectMeta(created, !s.kind.ClusterScoped), s.kind.Validate(ctx, created)...)
+	var none P
+	return append(validation.ObjectMeta(created, !s.kind.ClusterScoped), s.kind.Validate(ctx, created, none)...)
 }
 
 // WarningsOnCreate tells of what is legal but suspicious.
@@ -91,7 +92,7 @@ func (s Strategy[P]) ValidateUpdate(ctx context.Context, obj, old runtime.Object
 	if s.kind.Parts.SameSpec(updated, stored) {
 		return errs
 	}
-	return append(errs, s.kind.Validate(ctx, updated)...)
+	return append(errs, s.kind.Validate(ctx, updated, stored)...)
 }
 
 // WarningsOnUpdate tells a client that changes the spec of what is legal but suspicious.
