@@ -86,7 +86,7 @@ spec:
 			Eventually(ctx, n.Data(ctx, "app")).Should(HaveKeyWithValue("v", v))
 			expectAfter(ctx, n, "migrate-"+v)
 			n.AwaitReady(ctx, "app")
-			Expect(blockedBy(ctx, n, "app")()).To(BeEmpty())
+			Eventually(ctx, blockedBy(ctx, n, "app")).Should(BeEmpty(), "Ready stays true while it waits, and is no sign of the end")
 		}
 	}, NodeTimeout(5*time.Minute))
 
