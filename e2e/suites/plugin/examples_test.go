@@ -200,9 +200,9 @@ var _ = Describe("The examples of help", func() {
 			}
 		}, "create", "create source", "create source git", "create source helm", "create source oci", "create release")
 		s.MustKubectl(ctx, "-n", s.Name, "delete", "release", "web", "--ignore-not-found", "--timeout=60s")
-		s.play(ctx, nil, "cluster remove")
-		Expect(s.API.CoreV1alpha1().Clusters(s.Name).List(ctx, metav1.ListOptions{})).To(HaveField("Items", HaveLen(1)))
-		s.MustKubectl(ctx, "-n", s.Name, "delete", "secret", "edge-kubeconfig") // which no command has made
-		s.play(ctx, nil, "cluster add")
+		s.MustKubectl(ctx, "-n", s.Name, "delete", "clusters.core.convoy.kumodo.io/edge", "secret/edge-kubeconfig") // which no command has made
+		s.play(ctx, nil, "cluster add", "cluster remove")
+		Expect(s.API.CoreV1alpha1().Clusters(s.Name).List(ctx, metav1.ListOptions{})).To(HaveField("Items",
+			ConsistOf(HaveField("Name", "here"), HaveField("Name", "lab"))))
 	}, NodeTimeout(limit))
 })

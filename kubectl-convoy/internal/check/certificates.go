@@ -9,33 +9,68 @@ import (
 	"time"
 )
 
-// soon is how long before its end a certificate has to be replaced: convoy and cert-manager do
-// it earlier by themselves.
-const soon = 14 * 24 * time.Hour
+// soon is how long before its end a certificate has to be replaced, and soonOfShort the part of
+// a life that is shorter: convoy and cert-manager do it earlier by themselves.
+const (
+	soon        = 14 * 24 * time.Hour
+	soonOfShort = 5
+)
 
-// Certificates judges a bundle in PEM: of several authorities, one that goes on is enough. what
-// names it; do is how it is replaced.
-func Certificates(what, do string, bundle []byte, now time.Time) Check {
-	var end time.Time
+// Authorities judges a bundle of authorities in PEM: one that goes on is enough. what names it;
+// do is how it is replaced.
+func Authorities(what, do string, bundle []byte, now time.Time) Check {
+	all, err := certificates(bundle)
+	if err != nil {
+		return failed(do, "%s: %v", what, err)
+	}
+	var last *x509.Certificate
+	for _, one := range all {
+		if last == nil || one.NotAfter.After(last.NotAfter) {
+			last = one
+		}
+	}
+	return certificate(what, do, last, now)
+}
+
+// Certificate judges what a server or a client shows, in PEM: the first certificate; those of
+// authorities may be behind it. what names it; do is how it is replaced.
+func Certificate(what, do string, chain []byte, now time.Time) Check {
+	all, err := certificates(chain)
+	if err != nil {
+		return failed(do, "%s: %v", what, err)
+	}
+	var first *x509.Certificate
+	if len(all) > 0 {
+		first = all[0]
+	}
+	return certificate(what, do, first, now)
+}
+
+func certificates(bundle []byte) ([]*x509.Certificate, error) {
+	var all []*x509.Certificate
 	for block, rest := pem.Decode(bundle); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type != "CERTIFICATE" {
 			continue
 		}
-		certificate, err := x509.ParseCertificate(block.Bytes)
+		one, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
-			return failed(do, "%s: %v", what, err)
+			return nil, err
 		}
-		if certificate.NotAfter.After(end) {
-			end = certificate.NotAfter
-		}
+		all = append(all, one)
 	}
-	day := end.UTC().Format(time.DateOnly)
-	switch {
-	case end.IsZero():
+	return all, nil
+}
+
+// certificate judges the one that counts, nil if there is none.
+func certificate(what, do string, one *x509.Certificate, now time.Time) Check {
+	if one == nil {
 		return failed(do, "%s has no certificate", what)
-	case end.Before(now):
+	}
+	day := one.NotAfter.UTC().Format(time.DateOnly)
+	switch left := one.NotAfter.Sub(now); {
+	case left < 0:
 		return failed(do, "%s expired on %s", what, day)
-	case end.Sub(now) < soon:
+	case left < min(soon, one.NotAfter.Sub(one.NotBefore)/soonOfShort):
 		return failed(do, "%s expires on %s, and should have been replaced before", what, day)
 	}
 	return ok("%s is valid until %s", what, day)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
@@ -39,25 +40,29 @@ func Aggregation(authentication map[string]string) Check {
 
 // NeededToInstall are the rights that installing convoy into a namespace takes.
 func NeededToInstall(namespace string) []authorizationv1.ResourceAttributes {
+	const rbac = "rbac.authorization.k8s.io"
+	right := func(verb, group, resource, namespace string) authorizationv1.ResourceAttributes {
+		return authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource, Namespace: namespace}
+	}
 	everywhere := func(group, resource string) authorizationv1.ResourceAttributes {
-		return authorizationv1.ResourceAttributes{Verb: "create", Group: group, Resource: resource}
+		return right("create", group, resource, "")
 	}
 	within := func(group, resource string) authorizationv1.ResourceAttributes {
-		needed := everywhere(group, resource)
-		needed.Namespace = namespace
-		return needed
+		return right("create", group, resource, namespace)
 	}
-	rights := []authorizationv1.ResourceAttributes{
+	return []authorizationv1.ResourceAttributes{
 		everywhere("", "namespaces"), everywhere("apiregistration.k8s.io", "apiservices"),
-		everywhere("rbac.authorization.k8s.io", "clusterroles"), everywhere("rbac.authorization.k8s.io", "clusterrolebindings"),
+		everywhere(rbac, "clusterroles"), everywhere(rbac, "clusterrolebindings"),
 		within("apps", "deployments"), within("", "services"), within("", "serviceaccounts"), within("", "secrets"),
-		within("rbac.authorization.k8s.io", "roles"), within("rbac.authorization.k8s.io", "rolebindings"),
-		within("policy", "poddisruptionbudgets"),
+		within(rbac, "roles"), within(rbac, "rolebindings"), within("policy", "poddisruptionbudgets"),
+		within("networking.k8s.io", "networkpolicies"),
+		// The chart has the rules of health applied by a Job.
+		within("", "configmaps"), within("batch", "jobs"),
+		// Who makes a role has to have what it gives, or this; and who binds one, too.
+		right("escalate", rbac, "clusterroles", ""), right("bind", rbac, "clusterroles", ""),
+		// convoy-apiserver reads there how the host signs requests that it passes on.
+		right("create", rbac, "rolebindings", metav1.NamespaceSystem), right("bind", rbac, "roles", metav1.NamespaceSystem),
 	}
-	// Who makes a role has to have what it gives, or this.
-	escalate := everywhere("rbac.authorization.k8s.io", "clusterroles")
-	escalate.Verb = "escalate"
-	return append(rights, escalate)
 }
 
 // Rights judges whether the user may do all that is needed; refused are those that are not.

@@ -16,6 +16,7 @@ import (
 type Object struct {
 	Kind, Namespace, Name string
 	Suspended             bool
+	Generation            int64
 	Conditions            []metav1.Condition
 }
 
@@ -36,7 +37,9 @@ func Objects(plural string, objects []Object) []Check {
 			suspended++
 		case ready == nil:
 			checks = append(checks, failed(see, "%s: nobody has looked at it yet", name))
-		case ready.Status == metav1.ConditionFalse:
+		case ready.ObservedGeneration < object.Generation:
+			checks = append(checks, failed(see, "%s was changed, and nobody has looked at it yet", name))
+		case ready.Status != metav1.ConditionTrue:
 			checks = append(checks, failed(see, "%s: %s: %s", name, ready.Reason, strings.Join(strings.Fields(ready.Message), " ")))
 		}
 	}

@@ -134,7 +134,7 @@ func (c *checker) api(ctx context.Context) {
 		encoded, _, _ := unstructured.NestedString(object.Object, "spec", "caBundle")
 		if bundle := decoded(encoded); len(bundle) > 0 && !bundles[encoded] {
 			bundles[encoded] = true
-			c.report.Add(sectionAPI, check.Certificates("the caBundle of APIService "+name, "see docs/security.md, certificates", bundle, time.Now()))
+			c.report.Add(sectionAPI, check.Authorities("the caBundle of APIService "+name, "see docs/security.md, certificates", bundle, time.Now()))
 		}
 	}
 	// What is stored is read from etcd, also where convoy-apiserver keeps a copy in memory.
@@ -177,7 +177,7 @@ func (c *checker) certificates(ctx context.Context) {
 		}
 		encoded, found, _ := unstructured.NestedString(object.Object, "data", corev1.TLSCertKey)
 		if found {
-			c.report.Add(sectionAPI, check.Certificates("the certificate in "+what, fmt.Sprintf(one.do, c.namespace), decoded(encoded), time.Now()))
+			c.report.Add(sectionAPI, check.Certificate("the certificate in "+what, fmt.Sprintf(one.do, c.namespace), decoded(encoded), time.Now()))
 		}
 	}
 }
@@ -263,7 +263,7 @@ func (c *checker) objects(ctx context.Context) {
 				}
 				found = append(found, check.Object{
 					Kind: kind.name, Namespace: object.Namespace, Name: object.Name,
-					Suspended: object.Spec.Suspend, Conditions: object.Status.Conditions,
+					Generation: object.Generation, Suspended: object.Spec.Suspend, Conditions: object.Status.Conditions,
 				})
 			}
 			return list.GetContinue(), nil

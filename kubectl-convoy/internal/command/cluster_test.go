@@ -79,6 +79,8 @@ type world struct {
 	// refuseOtherRoles refuses to change the role of a binding, as API servers do.
 	refuseOtherRoles bool
 	down             bool
+	// forbids tells whether the user may not do what is asked.
+	forbids func(*http.Request) bool
 }
 
 func (w *world) ServeHTTP(out http.ResponseWriter, req *http.Request) {
@@ -88,6 +90,8 @@ func (w *world) ServeHTTP(out http.ResponseWriter, req *http.Request) {
 	switch {
 	case w.down:
 		refuse(out, http.StatusInternalServerError, metav1.StatusReasonInternalError, "out of order")
+	case w.forbids != nil && w.forbids(req):
+		refuse(out, http.StatusForbidden, metav1.StatusReasonForbidden, "you may not")
 	case req.Method == http.MethodPatch:
 		before := object
 		object = &unstructured.Unstructured{}
@@ -100,11 +104,32 @@ func (w *world) ServeHTTP(out http.ResponseWriter, req *http.Request) {
 			refuse(out, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "cannot change roleRef")
 			return
 		}
+		if req.URL.Query().Get("dryRun") == "All" {
+			send(out, object)
+			return
+		}
 		if w.applied != nil {
 			w.applied(object)
 		}
 		w.objects[req.URL.Path] = object
 		w.done = append(w.done, "apply "+req.URL.Path)
+		send(out, object)
+	case req.Method == http.MethodPost:
+		object = &unstructured.Unstructured{}
+		data, _ := io.ReadAll(req.Body)
+		if err := object.UnmarshalJSON(data); err != nil {
+			refuse(out, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
+			return
+		}
+		where := req.URL.Path + "/" + object.GetName()
+		if w.objects[where] != nil {
+			refuse(out, http.StatusConflict, metav1.StatusReasonAlreadyExists, where+" exists")
+			return
+		}
+		if req.URL.Query().Get("dryRun") != "All" {
+			w.objects[where] = object
+			w.done = append(w.done, "create "+where)
+		}
 		send(out, object)
 	case known && req.Method == http.MethodDelete:
 		delete(w.objects, req.URL.Path)
@@ -203,7 +228,7 @@ func TestClusterAddAndRemove(t *testing.T) {
 	g.Expect(errOut).To(Equal("Cluster shop/edge is Ready: Kubernetes v1.37.2\n"))
 	g.Expect(code).To(Equal(0))
 	g.Expect(words(out)).To(HaveExactElements(
-		"namespace/convoy applied on edge-admin", "serviceaccount/"+account+" applied on edge-admin", "secret/"+account+"-token applied on edge-admin",
+		"namespace/convoy created on edge-admin", "serviceaccount/"+account+" applied on edge-admin", "secret/"+account+"-token applied on edge-admin",
 		"clusterrole.rbac.authorization.k8s.io/"+account+" applied on edge-admin", "clusterrolebinding.rbac.authorization.k8s.io/"+account+" applied on edge-admin",
 		"rolebinding.rbac.authorization.k8s.io/"+account+" applied on edge-admin", "rolebinding.rbac.authorization.k8s.io/"+account+" applied on edge-admin",
 		"secret/edge-kubeconfig applied", "cluster.core.convoy.kumodo.io/edge applied",

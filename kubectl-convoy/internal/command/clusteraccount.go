@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"kumodo.io/convoy/kubectl-convoy/internal/enrol"
+	"kumodo.io/convoy/kubectl-convoy/internal/output"
 )
 
 // identify completes a plan with what tells its account from those of other hosts.
@@ -53,18 +54,83 @@ func (e *environment) tellFormerAccount(plan *enrol.Plan, secret *unstructured.U
 	if former == plan.Account() {
 		return
 	}
+	fmt.Fprintf(e.ErrOut, "Note: the account %s on %s, with which the Cluster was reached before, is left: another host may use it. If none does:\n"+
+		"  %s\n", former, targetContext, deleteAccount(former, targetContext))
+}
+
+// deleteAccount is the command that deletes an account and all that was made for it.
+func deleteAccount(account, targetContext string) string {
 	var resources []string
 	for _, resource := range enrol.Resources() {
 		resources = append(resources, resource.Resource)
 	}
-	fmt.Fprintf(e.ErrOut, "Note: the account %s on %s, with which the Cluster was reached before, is left: another host may use it. If none does:\n"+
-		"  kubectl --context %s delete %s -A -l %s\n", former, targetContext, targetContext, strings.Join(resources, ","), enrol.Selector(former))
+	return fmt.Sprintf("kubectl --context %s delete %s -A -l %s", targetContext, strings.Join(resources, ","), enrol.Selector(account))
+}
+
+// applyOne applies an object, and gives it as it is then; dryRun is that of the request.
+func applyOne(ctx context.Context, client dynamic.Interface, manifest *unstructured.Unstructured, dryRun ...string) (*unstructured.Unstructured, error) {
+	resource, _ := meta.UnsafeGuessKindToResource(manifest.GroupVersionKind())
+	return client.Resource(resource).Namespace(manifest.GetNamespace()).Apply(ctx, manifest.GetName(), manifest,
+		metav1.ApplyOptions{FieldManager: fieldManager, Force: true, DryRun: dryRun})
+}
+
+// ensureNamespace makes a namespace that does not exist. It gives nil for one that does, which
+// is not changed: it may be somebody else's.
+func ensureNamespace(ctx context.Context, client dynamic.Interface, manifest *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	namespaces := client.Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
+	_, err := namespaces.Get(ctx, manifest.GetName(), metav1.GetOptions{})
+	if err == nil {
+		return nil, nil
+	}
+	if !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+		return nil, err
+	}
+	made, err := namespaces.Create(ctx, manifest, metav1.CreateOptions{FieldManager: fieldManager})
+	if apierrors.IsAlreadyExists(err) {
+		return nil, nil
+	}
+	return made, err
+}
+
+// tryHost has the host check what will be applied there, without a token.
+func (f *clusterAddFlags) tryHost(ctx context.Context, host dynamic.Interface) error {
+	objects, err := f.plan.OnHost(tokenPlaceholder)
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		manifest, err := manifestOf(object)
+		if err != nil {
+			return err
+		}
+		if _, err := applyOne(ctx, host, manifest, metav1.DryRunAll); err != nil {
+			return fmt.Errorf("%s: %w; nothing was done%s", output.NameOf(manifest), err, f.onTarget())
+		}
+	}
+	return nil
+}
+
+// tryRoles has the target check whether bindings may be made anew with another role, under
+// another name: those that are there have to be deleted before.
+func tryRoles(ctx context.Context, target dynamic.Interface, bindings []onTarget, where string) error {
+	for _, binding := range bindings {
+		probe := binding.planned.DeepCopy()
+		probe.SetName(binding.GetName() + "-dry-run")
+		_, err := target.Resource(binding.resource).Namespace(binding.GetNamespace()).Create(ctx, probe,
+			metav1.CreateOptions{FieldManager: fieldManager, DryRun: []string{metav1.DryRunAll}})
+		if err != nil {
+			return fmt.Errorf("%s with another role%s: %w", output.NameOf(binding.planned), where, err)
+		}
+	}
+	return nil
 }
 
 // onTarget is an object on a target that was made for the account of a Cluster.
 type onTarget struct {
 	resource schema.GroupVersionResource
 	*unstructured.Unstructured
+	// planned is what it is to become, of one that has to be made anew.
+	planned *unstructured.Unstructured
 }
 
 // madeOnTarget lists what was made on a target for the account of a plan.
@@ -76,7 +142,7 @@ func madeOnTarget(ctx context.Context, target dynamic.Interface, plan *enrol.Pla
 			return nil, fmt.Errorf("listing %s%s: %w", resource.Resource, where, err)
 		}
 		for i := range found.Items {
-			made = append(made, onTarget{resource, &found.Items[i]})
+			made = append(made, onTarget{resource: resource, Unstructured: &found.Items[i]})
 		}
 	}
 	return made, nil
@@ -104,6 +170,7 @@ func surplus(made []onTarget, planned []runtime.Object) (otherRole, rest []onTar
 		case !ok:
 			rest = append(rest, one)
 		case !equality.Semantic.DeepEqual(manifest.Object["roleRef"], one.Object["roleRef"]):
+			one.planned = manifest
 			otherRole = append(otherRole, one)
 		}
 	}

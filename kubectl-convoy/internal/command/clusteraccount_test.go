@@ -4,6 +4,8 @@ package command
 
 import (
 	"maps"
+	"net/http"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -122,4 +124,117 @@ func TestClusterRemoveIsRepeated(t *testing.T) {
 	code, _, errOut = run(remove...)
 	g.Expect(code).To(Equal(0), errOut)
 	g.Expect(target.objects).To(And(HaveLen(1), HaveKey("/api/v1/namespaces/convoy")))
+}
+
+// addEdge are the arguments that add the Cluster edge, with more of them.
+func addEdge(more ...string) []string {
+	return append([]string{"cluster", "add", "edge", "--target-context", "edge-admin", "--target-server", "https://e"}, more...)
+}
+
+const removeCommand = "delete rolebindings,clusterrolebindings,clusterroles,secrets,serviceaccounts -A -l app.kubernetes.io/managed-by=kubectl-convoy,app.kubernetes.io/instance=" + account
+
+// Who deleted the Cluster by itself can still have the rest removed.
+func TestClusterRemoveGoesOnWithoutTheCluster(t *testing.T) {
+	remove := []string{"cluster", "remove", "edge"}
+	for _, test := range []struct {
+		name                string
+		args                []string
+		code                int
+		errOut              string
+		onHost, onTarget    int
+		withoutTheSecretToo bool
+	}{
+		{"with its target", append(remove, "--target-context", "edge-admin"), 0, "", 1, 1, false},
+		{"with its target only", append(remove, "--target-context", "edge-admin"), 0, "", 1, 1, true},
+		{"without its target", remove, 0, removeCommand, 1, 4, false},
+		{"nothing is left here", remove, 1, "not found; with --target-context, what is left of it on the target is removed", 1, 4, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			host, target, run := twoWorlds(t)
+			code, _, errOut := run(addEdge("--cluster-role", "cluster-admin")...)
+			g.Expect(code).To(Equal(0), errOut)
+			g.Expect(target.objects).To(HaveLen(4))
+			delete(host.objects, clustersPath+"/edge")
+			if test.withoutTheSecretToo {
+				delete(host.objects, "/api/v1/namespaces/shop/secrets/edge-kubeconfig")
+			}
+			code, _, errOut = run(test.args...)
+			g.Expect(code).To(Equal(test.code), errOut)
+			g.Expect(errOut).To(ContainSubstring(test.errOut))
+			g.Expect(host.objects).To(HaveLen(test.onHost))
+			g.Expect(target.objects).To(HaveLen(test.onTarget))
+		})
+	}
+}
+
+func TestClusterRemoveWithTheContextOfAnotherTarget(t *testing.T) {
+	g := NewWithT(t)
+	host, target, run := twoWorlds(t)
+	code, _, errOut := run(addEdge("--cluster-role", "cluster-admin")...)
+	g.Expect(code).To(Equal(0), errOut)
+	onTarget := target.objects
+	target.objects, host.done = map[string]*unstructured.Unstructured{}, nil
+	code, out, errOut := run("cluster", "remove", "edge", "--target-context", "edge-admin")
+	g.Expect(code).To(Equal(1))
+	g.Expect(out).To(BeEmpty())
+	g.Expect(errOut).To(Equal("error: there is nothing of the account " + account + " on edge-admin, and nothing was removed: is this the context of another cluster? " +
+		"If the account is gone already, leave --target-context out\n"))
+	g.Expect(host.done).To(BeEmpty())
+
+	target.objects = onTarget
+	code, _, errOut = run("cluster", "remove", "edge")
+	g.Expect(code).To(Equal(0))
+	g.Expect(errOut).To(Equal("Note: the account " + account + " on the target stays, with its token and its rights. To remove it:\n  kubectl --context CONTEXT " + removeCommand + "\n"))
+	g.Expect(target.objects).To(HaveLen(4))
+}
+
+// Rights that are missing on the host are found before the target is touched.
+func TestClusterAddTriesTheHostFirst(t *testing.T) {
+	for _, resource := range []string{"/secrets/", "/clusters/"} {
+		t.Run(resource, func(t *testing.T) {
+			g := NewWithT(t)
+			host, target, run := twoWorlds(t)
+			host.forbids = func(req *http.Request) bool {
+				return req.Method == http.MethodPatch && strings.Contains(req.URL.Path, resource)
+			}
+			code, _, errOut := run(addEdge("--cluster-role", "cluster-admin")...)
+			g.Expect(code).To(Equal(1))
+			g.Expect(errOut).To(And(ContainSubstring("you may not"), HaveSuffix("; nothing was done on edge-admin\n")))
+			g.Expect(append(host.done, target.done...)).To(BeEmpty())
+		})
+	}
+}
+
+// A namespace for the account that exists is another's: its labels and owner stay.
+func TestClusterAddLeavesNamespacesThatExist(t *testing.T) {
+	g := NewWithT(t)
+	_, target, run := twoWorlds(t)
+	path := "/api/v1/namespaces/theirs"
+	theirs := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{
+		"name": "theirs", "labels": map[string]any{"app.kubernetes.io/managed-by": "them"}}}}
+	target.objects[path] = theirs.DeepCopy()
+	code, out, errOut := run(addEdge("--cluster-role", "cluster-admin", "--account-namespace", "theirs")...)
+	g.Expect(code).To(Equal(0), errOut)
+	g.Expect(out).NotTo(ContainSubstring("namespace/theirs"))
+	g.Expect(target.objects).To(HaveKeyWithValue(path, theirs))
+	g.Expect(target.done).NotTo(ContainElement(HaveSuffix(path)))
+}
+
+// A binding is only given up for one that may be made.
+func TestClusterAddTriesANewRoleFirst(t *testing.T) {
+	g := NewWithT(t)
+	_, target, run := twoWorlds(t)
+	target.refuseOtherRoles = true
+	code, _, errOut := run(addEdge("--cluster-role", "view")...)
+	g.Expect(code).To(Equal(0), errOut)
+	target.done = nil
+	target.forbids = func(req *http.Request) bool {
+		return strings.Contains(req.URL.Path, "clusterrolebindings") && (req.Method == http.MethodPost || req.Method == http.MethodPatch)
+	}
+	code, _, errOut = run(addEdge("--cluster-role", "cluster-admin", "--overwrite")...)
+	g.Expect(code).To(Equal(1))
+	g.Expect(errOut).To(ContainSubstring("clusterrolebinding.rbac.authorization.k8s.io/" + account + " with another role on edge-admin: "))
+	g.Expect(target.objects).To(HaveKey("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/" + account))
+	g.Expect(target.done).To(BeEmpty())
 }

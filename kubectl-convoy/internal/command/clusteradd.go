@@ -51,8 +51,9 @@ func newClusterAdd(env *environment) *cobra.Command {
 			"service account is made, with a token, and bound to the rights that you give to convoy: those of a role in some\n" +
 			"namespaces, or in the whole cluster. On the host, a Secret with the kubeconfig of that account, and the Cluster.\n" +
 			"Your own credentials go nowhere.\n\n" +
-			"What is there already is applied over, but a Cluster of that name only with --overwrite. Rights that were given\n" +
-			"to the account before, and are not any more, are taken back.",
+			"What is there already is applied over, but a Cluster of that name only with --overwrite, and a namespace never.\n" +
+			"Rights that were given to the account before, and are not any more, are taken back. What the host would refuse\n" +
+			"is found before anything is done on the target.",
 		Example: "  kubectl convoy cluster add edge --target-context edge-admin --namespaces shop,shop-db\n" +
 			"  kubectl convoy cluster add lab --target-context lab-admin --cluster-role cluster-admin\n" +
 			"  kubectl convoy cluster add edge --target-context edge-admin --namespaces shop --dry-run=client -o yaml",
@@ -80,7 +81,7 @@ func (f *clusterAddFlags) add(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.plan.Namespaces, "namespaces", nil, "Namespaces of the target, which must exist, in which convoy gets the rights of --role.")
 	flags.StringVar(&f.plan.Role, "role", "admin", "ClusterRole of the target that is bound in --namespaces.")
 	flags.StringVar(&f.plan.ClusterRole, "cluster-role", "", "ClusterRole of the target that is bound in the whole target, such as cluster-admin.")
-	flags.StringVar(&f.plan.AccountNamespace, "account-namespace", "convoy", "Namespace of the target for the account; made when it does not exist.")
+	flags.StringVar(&f.plan.AccountNamespace, "account-namespace", "convoy", "Namespace of the target for the account; made when it does not exist, and not changed when it does.")
 	flags.BoolVar(&f.overwrite, "overwrite", false, "Change a Cluster of that name that exists already.")
 	flags.BoolVar(&f.wait, "wait", true, "Wait until convoy has reached the Cluster.")
 	flags.DurationVar(&f.timeout, "timeout", time.Minute, "How long to wait for the token, and for the Cluster.")
@@ -127,6 +128,13 @@ func (e *environment) addCluster(ctx context.Context, flags *clusterAddFlags) er
 	}
 	before, err := flags.refuseExisting(ctx, host)
 	if err != nil {
+		return err
+	}
+	// Rights that are missing are found before anything is given up or made.
+	if err := flags.tryHost(ctx, host); err != nil {
+		return err
+	}
+	if err := tryRoles(ctx, target, otherRole, flags.onTarget()); err != nil {
 		return err
 	}
 	// The role of a binding cannot be changed.
@@ -200,6 +208,7 @@ func (e *environment) targetConfig(kubeconfig, name string) (*rest.Config, error
 		return nil, fmt.Errorf("context %s of the target: %w", name, err)
 	}
 	config.UserAgent = "kubectl-convoy/" + Version
+	config.QPS, config.Burst = requestsPerSecond, requestsAtOnce
 	config.WarningHandler = warnings(e.ErrOut)
 	return config, nil
 }
@@ -224,7 +233,11 @@ func (f *clusterAddFlags) show(ctx context.Context, e *environment, target dynam
 			if err != nil {
 				return err
 			}
-			all = append(all, changed{manifest, side.did})
+			did := side.did
+			if manifest.GetKind() == "Namespace" {
+				did = "created" + f.onTarget() + " unless it exists"
+			}
+			all = append(all, changed{manifest, did})
 		}
 	}
 	if f.format == "" {
@@ -276,13 +289,21 @@ func (f *clusterAddFlags) apply(ctx context.Context, e *environment, client dyna
 		if err != nil {
 			return err
 		}
-		resource, _ := meta.UnsafeGuessKindToResource(manifest.GroupVersionKind())
-		after, err := client.Resource(resource).Namespace(manifest.GetNamespace()).Apply(ctx, manifest.GetName(), manifest,
-			metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+		var after *unstructured.Unstructured
+		did := "applied"
+		if manifest.GetKind() == "Namespace" {
+			after, err = ensureNamespace(ctx, client, manifest)
+			did = "created"
+		} else {
+			after, err = applyOne(ctx, client, manifest)
+		}
 		if err != nil {
 			return fmt.Errorf("%s%s: %w", output.NameOf(manifest), where, err)
 		}
-		f.applied = append(f.applied, changed{after, "applied" + where})
+		if after == nil {
+			continue
+		}
+		f.applied = append(f.applied, changed{after, did + where})
 		if err := f.tell(e, f.applied[len(f.applied)-1]); err != nil {
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,7 +28,8 @@ func newClusterRemove(env *environment) *cobra.Command {
 		Aliases: []string{"rm"},
 		Short:   "Remove a Cluster",
 		Long: "Remove a Cluster, and the Secret with its kubeconfig if 'kubectl convoy cluster add' made it. With\n" +
-			"--target-context, also the account on the target, its token and its rights; its namespace stays.\n\n" +
+			"--target-context, also the account on the target, its token and its rights; its namespace stays. That goes on when\n" +
+			"the Cluster was deleted before. When there is nothing of the account in that context, nothing is removed at all.\n\n" +
 			"A Cluster that has Releases is not removed: without it they can neither be synced nor deleted. Nothing that\n" +
 			"was delivered is deleted in any case.",
 		Example:           "  kubectl convoy cluster remove edge --dry-run=client\n  kubectl convoy cluster remove edge --target-context edge-admin",
@@ -74,11 +75,16 @@ type clusterRemover struct {
 	removed []changed
 }
 
-// remove removes the Cluster, its Secret, and with a client for the target the account there.
-// What was removed is told even if something else could not be.
+// remove removes the Cluster, its Secret, and with a client for the target the account there;
+// also what is left when the Cluster is gone. What was removed is told even if something else
+// could not be.
 func (r *clusterRemover) remove(ctx context.Context, host, target dynamic.Interface, force bool) error {
 	cluster, err := host.Resource(clusterKind.resource).Namespace(r.plan.Namespace).Get(ctx, r.plan.Name, metav1.GetOptions{})
-	if err != nil {
+	missing := err
+	switch {
+	case apierrors.IsNotFound(err):
+		cluster = nil
+	case err != nil:
 		return fmt.Errorf("Cluster %s/%s: %w", r.plan.Namespace, r.plan.Name, err)
 	}
 	if !force {
@@ -93,17 +99,26 @@ func (r *clusterRemover) remove(ctx context.Context, host, target dynamic.Interf
 	if !made {
 		secret = nil // somebody else's
 	}
+	if cluster == nil && secret == nil && target == nil {
+		return fmt.Errorf("Cluster %s/%s: %w; with --target-context, what is left of it on the target is removed", r.plan.Namespace, r.plan.Name, missing)
+	}
 	// The target first: without the Cluster, the command could not be repeated.
 	if target != nil {
-		err = r.removeFromTarget(ctx, host, target)
+		err = r.removeFromTarget(ctx, host, target, secret)
 	}
 	if err == nil {
 		err = r.removeFromHost(ctx, host, cluster, secret)
 	}
-	if err = errors.Join(r.flags.report(r.env.Out, r.removed...), err); err == nil && target != nil {
-		r.env.tellFormerAccount(&r.plan, secret, r.context)
+	if err = errors.Join(r.flags.report(r.env.Out, r.removed...), err); err != nil {
+		return err
 	}
-	return err
+	if target != nil {
+		r.env.tellFormerAccount(&r.plan, secret, r.context)
+	} else if secret != nil {
+		account := secret.GetLabels()[enrol.LabelInstance]
+		fmt.Fprintf(r.env.ErrOut, "Note: the account %s on the target stays, with its token and its rights. To remove it:\n  %s\n", account, deleteAccount(account, "CONTEXT"))
+	}
+	return nil
 }
 
 func (r *clusterRemover) refuseReleases(ctx context.Context, host dynamic.Interface) error {
@@ -122,14 +137,22 @@ func (r *clusterRemover) refuseReleases(ctx context.Context, host dynamic.Interf
 		r.plan.Namespace, r.plan.Name, releaseKind.count(len(names)), firstFew(names))
 }
 
+// removeFromHost removes the Cluster and its Secret, each of which may be nil.
 func (r *clusterRemover) removeFromHost(ctx context.Context, host dynamic.Interface, cluster, secret *unstructured.Unstructured) error {
-	if err := r.deleteOne(ctx, host, clusterKind.resource, cluster); err != nil || secret == nil {
-		return err
+	if cluster != nil {
+		if err := r.deleteOne(ctx, host, clusterKind.resource, cluster); err != nil {
+			return err
+		}
 	}
-	return r.deleteOne(ctx, host, corev1.SchemeGroupVersion.WithResource("secrets"), secret)
+	if secret == nil {
+		return nil
+	}
+	return r.deleteOne(ctx, host, secrets, secret)
 }
 
-func (r *clusterRemover) removeFromTarget(ctx context.Context, host, target dynamic.Interface) error {
+// removeFromTarget removes the account. A target that has nothing of it is taken for the wrong
+// one, unless the Secret on the host tells that the Cluster was reached by a former account.
+func (r *clusterRemover) removeFromTarget(ctx context.Context, host, target dynamic.Interface, secret *unstructured.Unstructured) error {
 	if err := identify(ctx, host, &r.plan); err != nil {
 		return err
 	}
@@ -137,6 +160,11 @@ func (r *clusterRemover) removeFromTarget(ctx context.Context, host, target dyna
 	made, err := madeOnTarget(ctx, target, &r.plan, where)
 	if err != nil {
 		return err
+	}
+	former := secret != nil && secret.GetLabels()[enrol.LabelInstance] != r.plan.Account()
+	if len(made) == 0 && !former {
+		return fmt.Errorf("there is nothing of the account %s%s, and nothing was removed: is this the context of another cluster? "+
+			"If the account is gone already, leave --target-context out", r.plan.Account(), where)
 	}
 	removed, err := r.flags.takeBack(ctx, target, made, where)
 	r.removed = append(r.removed, removed...)

@@ -26,9 +26,17 @@ func newDump(env *environment) *cobra.Command {
 		Long: "Write an archive (.tar.gz) with convoy's objects of all namespaces, their events, what 'check' and 'shards' say,\n" +
 			"and from the namespace of convoy Deployments, Pods, Leases, events and the logs of convoy's Pods. What you may\n" +
 			"not read in all namespaces is read in the one of --namespace; what could not be had is noted in errors.txt.\n\n" +
-			"Secrets and ConfigMaps are not in it. Of all else, values are masked that look like a secret by their name or\n" +
-			"form: in values of charts, patches, manifests of hooks, environments, arguments, URLs, messages and logs. Names\n" +
-			"of objects and hosts stay: have a look before you hand it to others.",
+			"Secrets and ConfigMaps are not in it. Of all else, also messages and logs, these are masked:\n" +
+			"- what has the name of a secret, as password, token, apiKey, kubeconfig, or with a word that ends with pass,\n" +
+			"  auth or key (DB_PASS, storageKey), in values of charts, patches, manifests of hooks, annotations,\n" +
+			"  environments, arguments (--password=x, --password x) and texts (name=value, name: value)\n" +
+			"- data and stringData of manifests with kind: Secret, all of a template of one that is no YAML, and what patches\n" +
+			"  write to data, stringData or an environment\n" +
+			"- what tools noted in annotations of what was applied, as last-applied-configuration\n" +
+			"- users and passwords in URLs and before addresses, parameters of URLs like sig, key and token, Bearer and Basic\n" +
+			"  credentials, JSON web tokens, private keys in PEM and in base64\n" +
+			"Names that only refer to something, as secretName, names of objects and hosts, and secrets under names that do\n" +
+			"not look like one stay: have a look before you hand it to others. docs/binaries/kubectl-convoy.md has the lists.",
 		Example:           "  kubectl convoy dump\n  kubectl convoy dump -f convoy.tar.gz --since 10m\n  kubectl convoy dump --logs=false -f -",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,

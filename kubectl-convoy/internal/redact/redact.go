@@ -6,6 +6,7 @@ package redact
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -14,52 +15,11 @@ import (
 // Masked stands where a secret was.
 const Masked = "(masked)"
 
-// words are those by which a name looks like that of a secret; compared without case and marks.
-var words = []string{
-	"password", "passwd", "passphrase", "pwd", "secret", "token", "credential", "apikey", "accesskey", "privatekey", "keydata",
-	"signingkey", "encryptionkey", "authorization", "kubeconfig", "dockerconfig", "htpasswd", "connectionstring", "dsn", "cookie", "signature",
-}
-
-// references are ends of names that look like those of secrets but name an object, say how it is
-// used, or count.
-var references = []string{"ref", "refs", "name", "names", "namespace", "expirationseconds", "mode"}
-
-// known are fields of the API with such names that hold nothing secret.
-var known = map[string]bool{
-	"automountserviceaccounttoken": true, "serviceaccounttoken": true, "imagepullsecrets": true, "secret": true, "secrets": true,
-}
-
-// Secret tells whether a name looks like that of a secret.
-func Secret(name string) bool {
-	name = plain(name)
-	if name == "auth" || name == "pass" {
-		return true
-	}
-	for _, word := range words {
-		if strings.Contains(name, word) {
-			return true
-		}
-	}
-	return false
-}
-
-var marks = strings.NewReplacer("-", "", "_", "", ".", "", " ", "", "/", "", "~1", "")
-
-func plain(name string) string { return marks.Replace(strings.ToLower(name)) }
-
-// isReference tells whether a field of the API that looks like a secret is none.
-func isReference(field string) bool {
-	field = plain(field)
-	for _, end := range references {
-		if strings.HasSuffix(field, end) {
-			return true
-		}
-	}
-	return known[field]
-}
-
 // freeForm are fields of convoy's kinds into which people write what they want.
 var freeForm = map[string]bool{"values": true, "template": true, "patch": true, "annotations": true}
+
+// applied are ends of annotations in which tools keep what was applied.
+var applied = []string{"last-applied-configuration", "rio.cattle.io/applied", "/last-applied", "kapp.k14s.io/original"}
 
 // Object takes the secrets out of an object of the API, which it changes: values under names of
 // secrets, the data of Secrets, what tools keep in annotations of what was applied, and what
@@ -81,10 +41,11 @@ func of(value any, anything bool) any {
 		for i := range value {
 			value[i] = of(value[i], anything)
 		}
+		maskArguments(value)
 		return value
 	case string:
 		if anything {
-			return document(value)
+			return document(value, false)
 		}
 		return Text(value)
 	}
@@ -92,27 +53,81 @@ func of(value any, anything bool) any {
 }
 
 func ofMap(fields map[string]any, anything bool) {
-	if kind, _ := fields["kind"].(string); kind == "Secret" && fields["apiVersion"] == "v1" {
-		mask(fields, "data")
-		mask(fields, "stringData")
+	if version := fields["apiVersion"]; fields["kind"] == "Secret" && (version == "v1" || version == nil) {
+		maskData(fields)
 	}
 	// An environment variable, and an operation of a JSON patch, have the name beside the value.
 	for _, naming := range []string{"name", "key", "path"} {
-		if name, ok := fields[naming].(string); ok && (Secret(name) || naming == "path" && strings.Contains(strings.ToLower(name), "data/")) {
+		if name, ok := fields[naming].(string); ok && (Secret(name) || naming == "name" && plain(name) == "key" || naming == "path" && isSecretPath(name)) {
 			mask(fields, "value")
 		}
 	}
 	for field, value := range fields {
-		_, isText := value.(string)
+		text, isText := value.(string)
 		switch {
-		case strings.HasSuffix(field, "last-applied-configuration"):
-			fields[field] = Masked
-		case Secret(field) && (anything || isText && !isReference(field)):
+		case field == "patch" && isText:
+			fields[field] = document(text, mayChangeSecrets(fields["target"]))
+		case field == "key" && anything && isText && !namesAnother(fields):
+			mask(fields, field)
+		case slices.ContainsFunc(applied, func(end string) bool { return strings.HasSuffix(field, end) }):
+			mask(fields, field)
+		case Secret(field) && (anything && !isObjectReference(field, value) || isText && !isReference(field)):
 			mask(fields, field)
 		default:
 			fields[field] = of(value, anything || freeForm[field])
 		}
 	}
+}
+
+// isObjectReference tells whether a field holds the name of an object, as secretKeyRef does.
+func isObjectReference(field string, value any) bool {
+	reference, ok := value.(map[string]any)
+	return ok && strings.HasSuffix(field, "Ref") && reference["name"] != nil
+}
+
+// namesAnother tells by what stands beside a key that it is one of a Secret, a label or a taint.
+func namesAnother(fields map[string]any) bool {
+	return slices.ContainsFunc([]string{"name", "path", "operator", "effect", "value", "values", "optional"}, func(field string) bool {
+		_, ok := fields[field]
+		return ok
+	})
+}
+
+// isSecretPath tells whether a JSON patch writes at a path what may be secret: data, the value of
+// an environment variable, whose name is elsewhere, or something with the name of a secret.
+func isSecretPath(path string) bool {
+	parts := strings.Split(path, "/")
+	if len(parts) > 2 && parts[len(parts)-1] == "value" && slices.Contains(parts, "env") {
+		return true
+	}
+	return slices.ContainsFunc(parts, func(part string) bool {
+		return strings.EqualFold(part, "data") || strings.EqualFold(part, "stringData") || Secret(part)
+	})
+}
+
+// mayChangeSecrets tells whether a mutation with a target may be one of Secrets.
+func mayChangeSecrets(target any) bool {
+	selector, _ := target.(map[string]any)
+	kind, _ := selector["kind"].(string)
+	return kind == "" || kind == "Secret"
+}
+
+// maskArguments masks items behind a flag with the name of a secret.
+func maskArguments(items []any) {
+	for i := 1; i < len(items); i++ {
+		flag, isText := items[i-1].(string)
+		name := strings.TrimLeft(flag, "-")
+		value, _ := items[i].(string)
+		if isText && name != flag && !strings.ContainsAny(name, "= \t\n") && !strings.HasPrefix(value, "-") && Secret(name) && !isReference(name) {
+			items[i] = Masked
+		}
+	}
+}
+
+// maskData masks the data of a Secret, or what a patch makes of it.
+func maskData(fields map[string]any) {
+	mask(fields, "data")
+	mask(fields, "stringData")
 }
 
 // mask puts the mask in the place of a value, if there is one.
@@ -122,53 +137,47 @@ func mask(fields map[string]any, field string) {
 	}
 }
 
-// document is Text of what may be YAML or JSON in a string, as a patch is.
-func document(text string) string {
+var separator = regexp.MustCompile(`(?m)^---(?:[ \t][^\n]*)?(?:\n|\z)`)
+
+// document is Text of what may be YAML or JSON in a string, as a patch is; ofSecret tells that it
+// may be of a Secret. What may be of one and cannot be read is masked as a whole.
+func document(text string, ofSecret bool) string {
+	var done strings.Builder
+	begin := 0
+	for _, end := range append(separator.FindAllStringIndex(text, -1), []int{len(text), len(text)}) {
+		one, ok := oneDocument(text[begin:end[0]], ofSecret)
+		if !ok {
+			return Masked
+		}
+		done.WriteString(one + text[end[0]:end[1]])
+		begin = end[1]
+	}
+	return done.String()
+}
+
+func oneDocument(text string, ofSecret bool) (string, bool) {
+	if !strings.ContainsAny(text, ":{") {
+		return Text(text), true
+	}
 	var content any
-	if strings.ContainsAny(text, ":{") && yaml.Unmarshal([]byte(text), &content) == nil {
-		switch content.(type) {
-		case map[string]any, []any:
-			if masked, err := yaml.Marshal(of(content, true)); err == nil {
-				return string(masked)
+	if err := yaml.Unmarshal([]byte(text), &content); err != nil {
+		return Text(text), !ofSecret && !secretKind.MatchString(text)
+	}
+	switch content := content.(type) {
+	case map[string]any:
+		if ofSecret {
+			maskData(content)
+		}
+	case []any:
+		for _, operation := range content {
+			operation, _ := operation.(map[string]any)
+			if whole, ok := operation["value"].(map[string]any); ok && ofSecret && operation["path"] == "" {
+				maskData(whole)
 			}
 		}
+	default:
+		return Text(text), true
 	}
-	return Text(text)
-}
-
-var (
-	// A URL's user and password, also one that has to be escaped there and is not.
-	userinfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)(?:[^/?#\s"'` + "`" + `]*|[^/:\s"']+:[^\s"']*)@`)
-	// A line of YAML, and anywhere name=value and name: value with quotes, brackets or neither.
-	line = regexp.MustCompile(`(?im)^(\s*(?:- +)?["']?` + named + `["']?:[ \t]+)(\S.*)$`)
-	pair = regexp.MustCompile(`(?i)(` + named + `\\*["']?\s*[:=]\s*)(?:\\+"[\s\S]*?\\+"|"(?:[^"\\]|\\.)*"?|'[^']*'?|\[[^\]]*\]?|\{[^}]*\}?|[^\s"']+)`)
-	// Bearer and Basic credentials, JSON web tokens, private keys.
-	scheme     = regexp.MustCompile(`(?i)\b(bearer|basic)\s+[A-Za-z0-9+/=._~-]{6,}`)
-	webToken   = regexp.MustCompile(`\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*`)
-	privateKey = regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`)
-)
-
-// named matches a name that looks like that of a secret, in any spelling.
-var named = `[\w.-]*(?:` + strings.Join(append([]string{
-	`\bauth`, `\bpass`, `api[-_]key`, `access[-_]key`, `private[-_]key`, `key[-_]data`, `signing[-_]key`, `encryption[-_]key`,
-}, words...), "|") + `)[\w.-]*`
-
-// Text takes out of a text, as a message or a log, what looks like a secret.
-func Text(text string) string {
-	text = privateKey.ReplaceAllString(text, Masked)
-	text = userinfo.ReplaceAllString(text, "${1}"+Masked+"@")
-	text = scheme.ReplaceAllString(text, "$1 "+Masked)
-	text = webToken.ReplaceAllString(text, Masked)
-	return masked(pair, masked(line, text))
-}
-
-// masked masks what an expression finds behind a name, unless that is the name of a reference.
-func masked(expression *regexp.Regexp, text string) string {
-	return expression.ReplaceAllStringFunc(text, func(match string) string {
-		name := expression.FindStringSubmatch(match)[1]
-		if isReference(strings.Trim(name, "\\\"'-:= \t\n")) {
-			return match
-		}
-		return name + Masked
-	})
+	masked, err := yaml.Marshal(of(content, true))
+	return string(masked), err == nil
 }
