@@ -24,10 +24,10 @@ var costs = map[string]cost{
 	operators.LogicalAnd: once, operators.LogicalOr: once, operators.LogicalNot: once, operators.Conditional: once,
 	operators.Index: once, operators.OptIndex: once, operators.OptSelect: once,
 	operators.NotStrictlyFalse: once, operators.OldNotStrictlyFalse: once,
-	turnOf: once, weighed: heavy(1),
+	turnOf: once, weighed: heavy(1), looped: keys,
 
 	operators.Equals: equality, operators.NotEquals: equality,
-	operators.In: search, operators.OldIn: search, overloads.DeprecatedIn: search,
+	operators.In: within, operators.OldIn: within, overloads.DeprecatedIn: within,
 	operators.Less: lesser, operators.LessEquals: lesser, operators.Greater: lesser, operators.GreaterEquals: lesser,
 	operators.Add: sum, operators.Subtract: once, operators.Multiply: once, operators.Divide: once, operators.Modulo: once,
 	operators.Negate: once,
@@ -38,7 +38,7 @@ var costs = map[string]cost{
 	overloads.TypeConvertUint: read(4),
 
 	overloads.Contains: product, overloads.StartsWith: read(1), overloads.EndsWith: read(1), overloads.Size: text,
-	overloads.Matches: matching, "find": matching, "findAll": matchingAll,
+	overloads.Matches: once, "find": once, "findAll": once, // which pay while they work, see patterned
 
 	overloads.TimeGetFullYear: zoned, overloads.TimeGetMonth: zoned, overloads.TimeGetDayOfYear: zoned,
 	overloads.TimeGetDate: zoned, overloads.TimeGetDayOfMonth: zoned, overloads.TimeGetDayOfWeek: zoned,
@@ -135,20 +135,35 @@ func equality(args []ref.Val, limit uint64) uint64 {
 // product looks for a text in another.
 func product(args []ref.Val, _ uint64) uint64 { return times(size(args[0]), size(args[1])) }
 
-// search looks for a value in a list or map, or for a text in another.
+// within looks for its first argument in a list, or among the keys of a map.
+func within(args []ref.Val, limit uint64) uint64 {
+	if _, isMap := args[1].(traits.Mapper); isMap {
+		return size(args[0])
+	}
+	return among(args[1], args[0], limit)
+}
+
+// search looks for its second argument in a list, or in a text.
 func search(args []ref.Val, limit uint64) uint64 {
-	in, what := args[0], args[1]
-	if _, isText := in.(types.String); isText {
-		return times(size(in), size(what))
+	if _, isText := args[0].(types.String); isText {
+		return product(args, limit)
 	}
-	if _, isList := what.(traits.Lister); isList {
-		in, what = what, in // `in` has them the other way round
+	return among(args[0], args[1], limit)
+}
+
+// among compares a value with each element of a list, up to the end of the lighter.
+func among(list, what ref.Val, limit uint64) uint64 {
+	elements := size(list)
+	most := times(elements, weight(what, limit))
+	return plus(elements, min(weight(list, min(limit, most)), most))
+}
+
+// keys are those of a map; a list is not copied.
+func keys(args []ref.Val, _ uint64) uint64 {
+	if _, isMap := args[0].(traits.Mapper); isMap {
+		return size(args[0])
 	}
-	if _, isMap := what.(traits.Mapper); isMap {
-		return size(in)
-	}
-	elements := size(in)
-	return plus(elements, min(weight(in, limit), times(elements, weight(what, limit))))
+	return 1
 }
 
 func sum(args []ref.Val, limit uint64) uint64 {

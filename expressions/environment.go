@@ -30,6 +30,8 @@ type Environment struct {
 	env *cel.Env
 	// bindings by the id of an overload, and by the name of a function of which no single overload is known.
 	bindings map[string]*functions.Overload
+	// builders are the functions whose type is larger than those of their arguments.
+	builders map[string]bool
 }
 
 // NewEnvironment gives an environment with the libraries and what is declared: variables, types. The
@@ -40,7 +42,7 @@ func NewEnvironment(declarations ...cel.EnvOption) (*Environment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("building the expression environment: %w", err)
 	}
-	e := &Environment{env: env, bindings: map[string]*functions.Overload{}}
+	e := &Environment{env: env, bindings: map[string]*functions.Overload{}, builders: map[string]bool{}}
 	for name, function := range env.Functions() {
 		if costOf(name) == nil {
 			return nil, fmt.Errorf("building the expression environment: function %s has no cost", name)
@@ -52,6 +54,7 @@ func NewEnvironment(declarations ...cel.EnvOption) (*Environment, error) {
 		for _, binding := range bindings {
 			e.bindings[binding.Operator] = binding
 		}
+		e.builders[name] = slices.ContainsFunc(function.OverloadDecls(), builds)
 	}
 	return e, nil
 }
@@ -76,7 +79,7 @@ func libraries() []cel.EnvOption {
 // CEL gives the environment as CEL has it, to look at types. What it compiles is not bounded.
 func (e *Environment) CEL() *cel.Env { return e.env }
 
-// Parse parses an expression and expands its macros. Errors are those of a text that is none, or one
+// Parse parses an expression, expands its macros, and keeps its types small, so that it can be checked. Errors are those of a text that is none, or one
 // that is too large.
 func (e *Environment) Parse(text string) (*cel.Ast, error) {
 	if len(text) > MaxBytes {
@@ -88,6 +91,9 @@ func (e *Environment) Parse(text string) (*cel.Ast, error) {
 	}
 	if count(parsed.NativeRep().Expr(), MaxNodes) > MaxNodes {
 		return nil, fmt.Errorf("the expression has more than %d parts, with its macros expanded", MaxNodes)
+	}
+	if err := e.bounded(parsed.NativeRep()); err != nil {
+		return nil, err
 	}
 	return parsed, nil
 }

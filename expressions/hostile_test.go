@@ -103,7 +103,7 @@ var written = map[string][]string{
 	"math.@max":                {"math.greatest(object.list)", "math.greatest(object.ints)", "math.greatest(1, 2)"},
 	"math.@min":                {"math.least(object.list)", "math.least(object.ints)"},
 	operators.NotStrictlyFalse: {"object.list.exists(e, e == object.text)"}, operators.OldNotStrictlyFalse: nil,
-	turnOf: {"object.list.map(e, object.list)"}, weighed: {"[object.list, object.fields]"},
+	turnOf: {"object.list.map(e, object.list)"}, weighed: {"[object.list, object.fields]"}, looped: {"object.fields.all(k, k != '')"},
 }
 
 // hostileCalls writes calls of an overload with large arguments.

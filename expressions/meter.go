@@ -16,9 +16,10 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// What an expression does is paid in three places, before it is done:
+// What an expression does is paid in four places, before it is done:
 //
 //   - each part of it once, when an evaluation begins, and those of a loop for each turn ([turnOf]);
+//   - what a loop goes over, of which cel-go copies all keys when it is a map ([looped]);
 //   - each call, by what the function will cost with these arguments (costs.go);
 //   - what is put into a list or map, or looked up in one, by its weight to the leaves ([weighed]): so no value
 //     has more leaves than were paid for, though lists are shared, and no error quotes more.
@@ -28,15 +29,17 @@ import (
 const (
 	turnOf  = "@turn"
 	weighed = "@weighed"
+	looped  = "@looped"
 )
 
 func internals() []cel.EnvOption {
 	a := cel.TypeParamType("A")
+	same := cel.UnaryBinding(func(value ref.Val) ref.Val { return value })
 	return []cel.EnvOption{
 		cel.Function(turnOf, cel.Overload("turn", []*cel.Type{a, cel.IntType}, a,
 			cel.BinaryBinding(func(value, _ ref.Val) ref.Val { return value }))),
-		cel.Function(weighed, cel.Overload("weighed", []*cel.Type{a}, a,
-			cel.UnaryBinding(func(value ref.Val) ref.Val { return value }))),
+		cel.Function(weighed, cel.Overload("weighed", []*cel.Type{a}, a, same)),
+		cel.Function(looped, cel.Overload("looped", []*cel.Type{a}, a, same)),
 	}
 }
 
@@ -105,21 +108,29 @@ func children(e ast.Expr) []ast.Expr {
 	return nil
 }
 
-// meter puts the payments for turns and for what goes into lists and maps into a parsed expression.
+// meter puts the payments for loops and for what goes into lists and maps into a parsed expression.
 func meter(tree *ast.AST) error {
+	m, err := newMetering(tree)
+	if err != nil {
+		return err
+	}
+	m.visit(tree.Expr())
+	return nil
+}
+
+func newMetering(tree *ast.AST) (*metering, error) {
 	var ids int64
 	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) { ids = max(ids, e.ID()) }))
 	for id := range tree.SourceInfo().MacroCalls() {
 		ids = max(ids, id)
 	}
 	if ids > math.MaxInt32 {
-		return errors.New("the expression has too many parts")
+		return nil, errors.New("the expression has too many parts")
 	}
-	m := metering{tree: tree, factory: ast.NewExprFactory(), last: ids}
-	m.visit(tree.Expr())
-	return nil
+	return &metering{tree: tree, factory: ast.NewExprFactory(), last: ids}, nil
 }
 
+// metering wraps parts of a parsed expression into calls.
 type metering struct {
 	tree    *ast.AST
 	factory ast.ExprFactory
@@ -143,6 +154,9 @@ func (m *metering) visit(e ast.Expr) {
 		fold := e.AsComprehension()
 		turn := parts(fold.LoopStep()) + parts(fold.LoopCondition())
 		m.wrap(fold.LoopStep(), turnOf, m.factory.NewLiteral(m.id(fold.LoopStep()), types.Int(turn))) //nolint:gosec // an expression has MaxNodes parts.
+		if kind := fold.IterRange().Kind(); kind != ast.ListKind && kind != ast.ComprehensionKind {   // those are no maps
+			m.wrap(fold.IterRange(), looped)
+		}
 	}
 }
 
@@ -183,10 +197,11 @@ func (e *Environment) charged(step interpreter.InterpretableV2) (interpreter.Int
 		return step, nil
 	}
 	paid := &call{InterpretableCall: one, cost: costOf(one.Function())}
-	var err error
-	if paid.run, err = e.binding(one); err != nil {
-		return nil, err
+	if function, ok := patterned[one.Function()]; ok {
+		return paid, paid.withPattern(function)
 	}
+	run := e.binding(one)
+	paid.run = func(_ *budget, args []ref.Val) ref.Val { return run(args...) }
 	return paid, nil
 }
 
@@ -209,7 +224,8 @@ func (t *turn) Eval(vars interpreter.Activation) ref.Val { return t.Exec(interpr
 type call struct {
 	interpreter.InterpretableCall
 	cost cost
-	run  functions.FunctionOp
+	// run may pay for what only shows while it works.
+	run func(left *budget, args []ref.Val) ref.Val
 }
 
 // Exec implements interpreter.InterpretableV2.
@@ -224,19 +240,19 @@ func (c *call) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	}
 	left := budgetOf(frame)
 	left.spend(c.cost(args, left.left))
-	return types.LabelErrNode(c.ID(), c.run(args...))
+	return types.LabelErrNode(c.ID(), c.run(left, args))
 }
 
 // Eval implements interpreter.Interpretable.
 func (c *call) Eval(vars interpreter.Activation) ref.Val { return c.Exec(interpreter.AsFrame(vars)) }
 
 // binding gives what a call runs.
-func (e *Environment) binding(one interpreter.InterpretableCall) (functions.FunctionOp, error) {
+func (e *Environment) binding(one interpreter.InterpretableCall) functions.FunctionOp {
 	switch one.Function() {
 	case operators.Equals:
-		return func(args ...ref.Val) ref.Val { return types.Equal(args[0], args[1]) }, nil
+		return func(args ...ref.Val) ref.Val { return types.Equal(args[0], args[1]) }
 	case operators.NotEquals:
-		return func(args ...ref.Val) ref.Val { return types.Bool(types.Equal(args[0], args[1]) != types.True) }, nil
+		return func(args ...ref.Val) ref.Val { return types.Bool(types.Equal(args[0], args[1]) != types.True) }
 	}
 	found := e.bindings[one.OverloadID()]
 	if found == nil {
@@ -255,13 +271,10 @@ func (e *Environment) binding(one interpreter.InterpretableCall) (functions.Func
 		}
 		return types.NewErr("no such overload: %s", one.Function())
 	}
-	if function, ok := patterned[one.Function()]; ok {
-		return withPattern(one, function)
-	}
 	if one.Function() == operators.Add {
-		return func(args ...ref.Val) ref.Val { return joined(args, run) }, nil
+		return func(args ...ref.Val) ref.Val { return joined(args, run) }
 	}
-	return run, nil
+	return run
 }
 
 // receive calls a method of a value.

@@ -4,11 +4,13 @@ package expressions
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"regexp/syntax"
+	"strconv"
+	"unicode/utf8"
 
 	"github.com/google/cel-go/cel"
-	"github.com/google/cel-go/common/functions"
 	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -20,30 +22,62 @@ const (
 	maxPattern = 1 << 10
 	// maxStates is how many states its automaton may have: `x{1000}` has a thousand of seven bytes.
 	maxStates = 10_000
+	// maxFolded is how many letters its classes may have that stand for both cases.
+	maxFolded = 250_000
+	// lastFolded is the last letter that has two cases: regexp looks at none beyond.
+	lastFolded = 0x1e943
 )
 
-// pattern compiles a regular expression that is not too large. Errors name no more of it than is allowed.
-func pattern(text string) (*regexp.Regexp, error) {
-	if _, err := states(text); err != nil {
-		return nil, err
-	}
-	return regexp.Compile(text)
-}
+var (
+	// foldedFlag is a flag that makes letters stand for both cases, or a text that only looks like it.
+	foldedFlag = regexp.MustCompile(`\(\?[a-zA-Z-]*i`)
+	// wideRange is the end of a range that may have more than some hundred letters.
+	wideRange = regexp.MustCompile(`-(?:\\x\{([0-9A-Fa-f]+)\}|([^\x00-\x7f]))`)
+	// script is a class of letters by a name, each of which has hundreds of ranges.
+	script = regexp.MustCompile(`\\[pP]`)
+)
 
-// states gives how many states the automaton of a regular expression has, about, before it is made.
-func states(text string) (uint64, error) {
+// pattern compiles a regular expression that is not too large, and gives how many states its automaton has,
+// about. It pays for each step before it is done. Errors name no more of it than is allowed.
+func pattern(text string, pay func(cost uint64)) (*regexp.Regexp, uint64, error) {
 	if len(text) > maxPattern {
-		return 0, fmt.Errorf("the regular expression has %d bytes, at most %d are allowed", len(text), maxPattern)
+		return nil, 0, fmt.Errorf("the regular expression has %d bytes, at most %d are allowed", len(text), maxPattern)
 	}
+	pay(uint64(8 * len(text))) //nolint:gosec // not negative
+	letters := folded(text)
+	if letters > maxFolded {
+		return nil, 0, fmt.Errorf("the regular expression folds too many letters: %d in all ranges of classes, at most %d are allowed", letters, maxFolded)
+	}
+	pay(uint64(400*len(script.FindAllStringIndex(text, -1))) + letters/4) //nolint:gosec // not negative
 	tree, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		return 0, err
+		return nil, 0, err
 	}
 	n := statesOf(tree)
 	if n > maxStates {
-		return 0, fmt.Errorf("the regular expression repeats too much: it has %d states, at most %d are allowed", n, maxStates)
+		return nil, 0, fmt.Errorf("the regular expression repeats too much: it has %d states, at most %d are allowed", n, maxStates)
 	}
-	return n, nil
+	pay(n)
+	re, err := regexp.Compile(text)
+	return re, n, err
+}
+
+// folded gives how many letters are in wide ranges of classes, at the most, that stand for both cases: when
+// it is parsed, each is looked at.
+func folded(text string) uint64 {
+	if !foldedFlag.MatchString(text) {
+		return 0
+	}
+	var letters uint64
+	for _, end := range wideRange.FindAllStringSubmatch(text, -1) {
+		letter, _ := utf8.DecodeRuneInString(end[2])
+		last := uint64(letter) //nolint:gosec // not negative
+		if end[1] != "" {
+			last, _ = strconv.ParseUint(end[1], 16, 64)
+		}
+		letters += min(last, lastFolded)
+	}
+	return letters
 }
 
 func statesOf(re *syntax.Regexp) uint64 {
@@ -64,68 +98,75 @@ func statesOf(re *syntax.Regexp) uint64 {
 	return n
 }
 
-// matching is a step for each letter and state, and making the automaton, which is left out for a pattern that
-// is a literal, though its cost is not. A pattern that cannot be used is refused by the function.
-func matching(args []ref.Val, _ uint64) uint64 {
-	n, err := states(textOf(args[1]))
-	if err != nil {
-		return 1 + maxPattern
-	}
-	return plus(times(size(args[0]), n/4+1), n)
-}
-
-// matchingAll makes a list of what is found, at the worst at each letter.
-func matchingAll(args []ref.Val, limit uint64) uint64 {
-	found := uint64(len(textOf(args[0])) + 1) //nolint:gosec // not negative
-	if len(args) > 2 {
-		found = min(found, least(args[2]))
-	}
-	return plus(matching(args, limit), times(4, found))
-}
+// matching is the cost of a search with a pattern of so many states: a step for each letter and state.
+func matching(text string, n uint64) uint64 { return times(span(len(text)), n/4+1) }
 
 // patterned are the functions whose second argument is a regular expression.
-var patterned = map[string]func(re *regexp.Regexp, args []ref.Val) ref.Val{
-	overloads.Matches: func(re *regexp.Regexp, args []ref.Val) ref.Val { return types.Bool(re.MatchString(textOf(args[0]))) },
-	"find":            func(re *regexp.Regexp, args []ref.Val) ref.Val { return types.String(re.FindString(textOf(args[0]))) },
-	"findAll": func(re *regexp.Regexp, args []ref.Val) ref.Val {
-		most := -1
-		if len(args) > 2 {
-			n, ok := args[2].(types.Int)
-			if !ok {
-				return types.MaybeNoSuchOverloadErr(args[2])
-			}
-			most = int(n)
-		}
-		return types.NewStringList(types.DefaultTypeAdapter, re.FindAllString(textOf(args[0]), most))
+var patterned = map[string]func(re *regexp.Regexp, args []ref.Val, pay func(searches uint64)) ref.Val{
+	overloads.Matches: func(re *regexp.Regexp, args []ref.Val, pay func(uint64)) ref.Val {
+		pay(1)
+		return types.Bool(re.MatchString(textOf(args[0])))
 	},
+	"find": func(re *regexp.Regexp, args []ref.Val, pay func(uint64)) ref.Val {
+		pay(1)
+		return types.String(re.FindString(textOf(args[0])))
+	},
+	"findAll": findAll,
 }
 
-// withPattern gives what a call of one of them runs: with the pattern compiled once, where it is a literal.
-func withPattern(one interpreter.InterpretableCall, function func(*regexp.Regexp, []ref.Val) ref.Val) (functions.FunctionOp, error) {
-	if literal, ok := one.Args()[1].(interpreter.InterpretableConst); ok {
-		re, err := pattern(textOf(literal.Value()))
-		if err != nil {
-			return nil, fmt.Errorf("invalid %s argument: %w", one.Function(), err)
+// findAll looks for more and more matches, since each may read to the end of the text, and is paid before.
+func findAll(re *regexp.Regexp, args []ref.Val, pay func(searches uint64)) ref.Val {
+	most := math.MaxInt
+	if len(args) > 2 {
+		n, ok := args[2].(types.Int)
+		if !ok {
+			return types.MaybeNoSuchOverloadErr(args[2])
 		}
-		return func(args ...ref.Val) ref.Val {
+		if n >= 0 {
+			most = int(n)
+		}
+	}
+	for n := 8; ; n *= 2 {
+		n = min(n, most)
+		pay(uint64(n + 1)) //nolint:gosec // not negative
+		found := re.FindAllString(textOf(args[0]), n)
+		if n == most || len(found) < n {
+			return types.NewStringList(types.DefaultTypeAdapter, found)
+		}
+	}
+}
+
+// withPattern makes a call run one of them: with the pattern compiled once, where it is a literal.
+func (c *call) withPattern(function func(*regexp.Regexp, []ref.Val, func(uint64)) ref.Val) error {
+	searched := func(re *regexp.Regexp, n uint64, left *budget, args []ref.Val) ref.Val {
+		return function(re, args, func(searches uint64) { left.spend(times(searches, matching(textOf(args[0]), n))) })
+	}
+	if literal, ok := c.Args()[1].(interpreter.InterpretableConst); ok {
+		re, n, err := pattern(textOf(literal.Value()), func(uint64) {})
+		if err != nil {
+			return fmt.Errorf("invalid %s argument: %w", c.Function(), err)
+		}
+		c.run = func(left *budget, args []ref.Val) ref.Val {
 			if _, ok := args[0].(types.String); !ok {
 				return types.MaybeNoSuchOverloadErr(args[0])
 			}
-			return function(re, args)
-		}, nil
+			return searched(re, n, left, args)
+		}
+		return nil
 	}
-	return func(args ...ref.Val) ref.Val {
+	c.run = func(left *budget, args []ref.Val) ref.Val {
 		for _, text := range args[:2] {
 			if _, ok := text.(types.String); !ok {
 				return types.MaybeNoSuchOverloadErr(text)
 			}
 		}
-		re, err := pattern(textOf(args[1]))
+		re, n, err := pattern(textOf(args[1]), left.spend)
 		if err != nil {
 			return types.WrapErr(err)
 		}
-		return function(re, args)
-	}, nil
+		return searched(re, n, left, args)
+	}
+	return nil
 }
 
 // regexFunctions are those of Kubernetes. `matches` is CEL's own.
