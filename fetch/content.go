@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"kumodo.io/convoy/fetch/internal/fault"
 	"kumodo.io/convoy/fetch/internal/git"
 	"kumodo.io/convoy/fetch/internal/tree"
 )
@@ -99,11 +100,29 @@ func (c *Coordinator) part(ctx context.Context, t *target, repository *git.Backe
 }
 
 // more gives further parts of a commit to who reads beyond the target's path, as kustomizations
-// do that have their bases elsewhere.
+// do that have their bases elsewhere. Who does not wait any more leaves the fetch to its own time
+// limit: it can take longer than any one who reads may wait, and the next one finds what it got.
 func (c *Coordinator) more(t *target, key, revision string, want Want, reason error) tree.More {
 	repository, _ := t.backend.(*git.Backend)
-	return func(ctx context.Context, path string) (*tree.Tree, error) {
-		content, err := c.part(ctx, t, repository, key, revision, path, c.demand(want.MaxAge, want.Since), reason)
+	return func(ctx context.Context, path string) (content *tree.Tree, err error) {
+		if ctx.Err() != nil {
+			return nil, t.describe(fault.FromRequest(ctx.Err(), nil))
+		}
+		type result struct {
+			content *tree.Tree
+			err     error
+		}
+		done := make(chan result, 1)
+		go func() {
+			content, err := c.part(context.WithoutCancel(ctx), t, repository, key, revision, path, c.demand(want.MaxAge, want.Since), reason)
+			done <- result{content, err}
+		}()
+		select {
+		case got := <-done:
+			content, err = got.content, got.err
+		case <-ctx.Done():
+			err = fault.FromRequest(ctx.Err(), nil)
+		}
 		if err != nil {
 			return nil, t.describe(err)
 		}
@@ -182,15 +201,19 @@ func (c *Coordinator) fetch(ctx context.Context, ops *operation, key string, bri
 	if failure, failed := c.failures.recall(key); failed && ops.demand.bears(failure, c.options.Clock.Now()) {
 		return nil, failure.err
 	}
-	ctx, close := c.holding(ctx, ops.target.host)
-	defer close()
-	content, err := bring(ctx, ops)
-	if err == nil {
+	var content *tree.Tree
+	err := ops.holding(ctx, func(ctx context.Context) (err error) {
+		if content, err = bring(ctx, ops); err != nil {
+			return err
+		}
 		c.failures.forget(key)
 		if missing := content.Incomplete(); missing != nil {
 			c.fail(gap(key), ops, missing, isContent(missing))
 		}
 		c.store.Put(key, content)
+		return nil
+	})
+	if err == nil {
 		return content, nil
 	}
 	// Nobody waited for the end of a try that was cut off.

@@ -96,3 +96,29 @@ func TestContentOfManyPartsNeedsNoRoomTwice(t *testing.T) {
 	g.Expect(errs).To(HaveEach(BeNil()))
 	g.Expect(r.Stats().TakingBytes).To(BeZero())
 }
+
+// TestObjectsOfRepositoriesOfOneHostLetOneAnotherGoOn has several repositories with objects of Git
+// LFS, each of which is an operation, and room for few: who holds some wants the next ones.
+func TestObjectsOfRepositoriesOfOneHostLetOneAnotherGoOn(t *testing.T) {
+	const repositories, objects, size = 8, 6, 400 << 10
+	g := NewWithT(t)
+	lfs := testsource.NewLFS(t)
+	root := t.TempDir()
+	server, _ := testsource.ServeGit(t, root, false, lfs.Serve)
+	r := newRig(t, fetch.Options{CacheBytes: 4 << 20})
+	for i := range repositories {
+		files := map[string]string{}
+		for o := range objects {
+			files[fmt.Sprintf("o%d.yaml", o)] = lfs.Add(noise(byte(i*objects+o+1), size))
+		}
+		testsource.NewGitRepository(t, root, fmt.Sprintf("app%d.git", i)).Commit(files)
+	}
+	var all sync.WaitGroup
+	errs := make([]error, repositories)
+	for i := range errs {
+		all.Go(func() { _, errs[i] = r.get(t, recursive(fmt.Sprintf("%s/app%d.git", server.URL, i), "", ".")) })
+	}
+	all.Wait()
+	g.Expect(errs).To(HaveEach(BeNil()))
+	g.Expect(r.Stats().TakingBytes).To(BeZero())
+}

@@ -23,9 +23,10 @@ const (
 )
 
 // limiter bounds the operations under way in all, and those of a host to half of what other hosts
-// leave. Those that wait for the network, or for memory, count for their host only: however many
-// hosts hang, after however much, they do not hold up the others. Those who wait have their turns
-// in the order in which they came, as far as their hosts allow.
+// leave. Those that wait for the network count for their host only: however many hosts hang, after
+// however much, they do not hold up the others. Those that wait for others of this process count
+// for nothing: what they wait for may need a slot of the same host. Those who wait have their
+// turns in the order in which they came, as far as their hosts allow.
 type limiter struct {
 	total int
 
@@ -36,19 +37,21 @@ type limiter struct {
 	queue       []*slot
 }
 
-// share are the operations of a host, and how many of them hold a slot.
+// share are the operations of a host that hold a slot or stepped aside, and how many hold one.
 type share struct{ all, busy int }
 
-// slot is one operation's. It holds one, or has stepped aside and gets one when it needs it.
+// slot is one operation's. It holds one, or has stepped aside or yielded it, and gets one when it
+// needs it.
 type slot struct {
 	limiter *limiter
 	host    string
 	// The lock of the limiter guards the rest. turn is closed once the operation may go on.
 	turn chan struct{}
-	// begun says that it has had a turn, aside that it gave the slot back since, and done that it
-	// was released: some connection of the operation may be read from still.
-	begun, aside, done bool
-	waits, bytes       int
+	// begun says that it has had a turn; aside and yielded, of which one is true at most, that it
+	// gave the slot back since, and done that it was released: some connection of the operation
+	// may be read from still.
+	begun, aside, yielded, done bool
+	waits, bytes                int
 	// patience is what is left of it, since when the operation waits, and timer its end.
 	patience time.Duration
 	since    time.Time
@@ -95,15 +98,8 @@ func (s *slot) release() {
 	if !s.begun {
 		return
 	}
-	of := l.hosts[s.host]
-	if of.all--; of.all == 0 {
-		delete(l.hosts, s.host)
-	}
-	if s.aside {
-		l.aside--
-	} else {
-		l.busy--
-		of.busy--
+	if !s.yielded {
+		s.leave()
 	}
 	l.grant()
 }
@@ -132,20 +128,30 @@ func (s *slot) yield(ctx context.Context) (ended func()) {
 	l := s.limiter
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s.giveUp()
+	if !s.yielded && !s.done {
+		s.disarm()
+		s.leave()
+		// Who reads ahead may wait to go on already, and does so with the operation.
+		l.queue = slices.DeleteFunc(l.queue, func(other *slot) bool { return other == s })
+		if !s.aside {
+			s.turn = make(chan struct{})
+		}
+		s.aside, s.yielded = false, true
+		l.grant()
+	}
 	return func() { s.goOn(ctx) }
 }
 
 // received counts what came. It returns when the operation may hold more than that, or when the
-// context has ended.
+// context has ended. What is read ahead while the operation waits for others needs no slot.
 func (s *slot) received(ctx context.Context, bytes int) {
 	l := s.limiter
 	l.mu.Lock()
 	s.bytes += bytes
 	s.patience = min(patience, s.patience+patience*time.Duration(bytes)/pace)
-	short := s.bytes <= light
+	enough := s.bytes <= light || s.yielded
 	l.mu.Unlock()
-	if !short {
+	if !enough {
 		s.goOn(ctx)
 	}
 }
@@ -154,7 +160,7 @@ func (s *slot) received(ctx context.Context, bytes int) {
 func (s *slot) goOn(ctx context.Context) {
 	l := s.limiter
 	l.mu.Lock()
-	if !s.aside || s.done {
+	if !s.aside && !s.yielded || s.done {
 		l.mu.Unlock()
 		return
 	}
@@ -180,17 +186,7 @@ func (s *slot) stepAside() {
 	l := s.limiter
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s.waits > 0 {
-		s.giveUp()
-	}
-}
-
-// The methods below are for who holds mu.
-
-// giveUp gives a slot back that its operation will need again.
-func (s *slot) giveUp() {
-	l := s.limiter
-	if s.aside || s.done || l.aside >= l.total*asidePerSlot {
+	if s.waits == 0 || !s.holds() || l.aside >= l.total*asidePerSlot {
 		return
 	}
 	s.disarm()
@@ -201,9 +197,28 @@ func (s *slot) giveUp() {
 	l.grant()
 }
 
+// The methods below are for who holds mu.
+
+// holds says whether an operation that has had a turn holds a slot.
+func (s *slot) holds() bool { return !s.aside && !s.yielded && !s.done }
+
+// leave has an operation that holds a slot, or stepped aside, count no more.
+func (s *slot) leave() {
+	l, of := s.limiter, s.limiter.hosts[s.host]
+	if of.all--; of.all == 0 {
+		delete(l.hosts, s.host)
+	}
+	if s.aside {
+		l.aside--
+		return
+	}
+	l.busy--
+	of.busy--
+}
+
 // arm has an operation that waits and holds a slot step aside when its patience ends.
 func (s *slot) arm() {
-	if s.aside || s.done {
+	if !s.holds() {
 		return
 	}
 	s.since = time.Now()
@@ -226,7 +241,7 @@ func (l *limiter) grant() {
 		if of == nil {
 			of = &share{}
 		}
-		// Whoever stepped aside is one of all already.
+		// Whoever has begun is not held up by those that stepped aside.
 		has := of.all
 		if s.begun {
 			has = of.busy
@@ -237,13 +252,13 @@ func (l *limiter) grant() {
 		}
 		l.busy++
 		of.busy++
-		if s.begun {
+		if s.aside {
 			l.aside--
 		} else {
 			of.all++
 			l.hosts[s.host] = of
 		}
-		s.begun, s.aside = true, false
+		s.begun, s.aside, s.yielded = true, false, false
 		close(s.turn)
 		if s.waits > 0 {
 			s.arm()

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 
 	. "github.com/onsi/gomega"
 )
@@ -226,5 +227,73 @@ func TestWhoWaitsForOthersHoldsNoSlot(t *testing.T) {
 	other.release()
 	g.Eventually(back).Should(BeClosed())
 	s.release()
+	g.Expect(l.busy + l.aside + len(l.hosts) + len(l.queue)).To(BeZero())
+}
+
+// TestWhoWaitsForOthersHoldsUpNobodyOfItsHost however many there are.
+func TestWhoWaitsForOthersHoldsUpNobodyOfItsHost(t *testing.T) {
+	g := NewWithT(t)
+	l := newLimiter(1)
+	l.aside = l.total * asidePerSlot // no more may step aside
+	var goOn []func()
+	var yielded []*slot
+	for range 10 {
+		s := lined(l, "a")
+		g.Expect(s.turn).To(BeClosed())
+		yielded, goOn = append(yielded, s), append(goOn, s.yield(t.Context()))
+		g.Expect(l.running()).To(BeZero())
+	}
+	for i, s := range yielded {
+		goOn[i]()
+		g.Expect(s.holds()).To(BeTrue())
+		s.release()
+	}
+	l.aside -= l.total * asidePerSlot
+	g.Expect(l.busy + l.aside + len(l.hosts) + len(l.queue)).To(BeZero())
+}
+
+// TestWhatIsReadAheadTakesNoSlot of an operation that waits for others, also when it was waited
+// for before.
+func TestWhatIsReadAheadTakesNoSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		l := newLimiter(1)
+		s := lined(l, "a")
+		s.await()
+		s.stepAside()
+		other := lined(l, "b")
+		ahead := make(chan struct{})
+		go func() {
+			s.received(t.Context(), 1<<20)
+			close(ahead)
+		}()
+		synctest.Wait()
+		goOn := s.yield(t.Context())
+		s.received(t.Context(), 1<<20)
+		other.release()
+		synctest.Wait()
+		g.Expect(l.running()).To(BeZero())
+		g.Expect(ahead).NotTo(BeClosed())
+		goOn()
+		<-ahead
+		g.Expect(l.running()).To(Equal(1))
+		s.release()
+		g.Expect(l.busy + l.aside + len(l.hosts) + len(l.queue)).To(BeZero())
+	})
+}
+
+// TestWhoLeavesYieldedLeavesNothing has the context end before it goes on.
+func TestWhoLeavesYieldedLeavesNothing(t *testing.T) {
+	g := NewWithT(t)
+	l := newLimiter(1)
+	s := lined(l, "a")
+	ended, cancel := context.WithCancel(t.Context())
+	goOn := s.yield(ended)
+	other := lined(l, "b")
+	cancel()
+	goOn()
+	g.Expect(l.queue).To(HaveLen(1))
+	s.release()
+	other.release()
 	g.Expect(l.busy + l.aside + len(l.hosts) + len(l.queue)).To(BeZero())
 }

@@ -99,12 +99,12 @@ func (o *operation) ask(ctx context.Context, q backend.Question, key string, pre
 	o.target.counts.questions.Add(1)
 	asked := c.options.Clock.Now()
 	fresh := answer{at: asked, asked: asked}
-	ctx, close := c.holding(ctx, o.target.host)
-	defer close()
-	err := o.run(ctx, func(ctx context.Context) error {
-		a, err := q.Ask(ctx, previous.value)
-		fresh.value, fresh.size = a.Value, a.Size
-		return err
+	err := o.holding(ctx, func(ctx context.Context) error {
+		return o.run(ctx, func(ctx context.Context) error {
+			a, err := q.Ask(ctx, previous.value)
+			fresh.value, fresh.size = a.Value, a.Size
+			return err
+		})
 	})
 	if ctx.Err() != nil {
 		return answer{}, fault.FromRequest(ctx.Err(), nil)
@@ -138,10 +138,18 @@ func (o *operation) Do(ctx context.Context, do func(ctx context.Context) error) 
 	return err
 }
 
-// holding returns a context whose work holds what it takes in of a host's until close is called.
-func (c *Coordinator) holding(ctx context.Context, host string) (_ context.Context, close func()) {
-	hold := c.taken.Open(host)
-	return budget.With(ctx, hold), hold.Close
+// holding does work that holds what it takes in until it is done. For room in memory it waits in
+// all for as long as one operation may take besides.
+func (o *operation) holding(ctx context.Context, work func(ctx context.Context) error) error {
+	t := o.target
+	held, hold := o.coordinator.taken.Open(ctx, t.host, t.timeout)
+	defer hold.Close()
+	err := work(held)
+	if err != nil && held.Err() != nil && ctx.Err() == nil {
+		err, o.unusable = context.Cause(held), false
+		t.counts.failed(err)
+	}
+	return err
 }
 
 // run runs one network operation within the bounds of concurrency and time, and counts it.

@@ -4,13 +4,18 @@ package fetch_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -234,6 +239,51 @@ func TestReadFileBesideMuch(t *testing.T) {
 			g.Expect(errors.Is(err, fetch.ErrInvalid)).To(BeTrue(), "%v", err)
 		})
 	}
+}
+
+// TestGitPartThatTakesLongerThanItsReader is not begun anew by the next one.
+func TestGitPartThatTakesLongerThanItsReader(t *testing.T) {
+	g := NewWithT(t)
+	root := t.TempDir()
+	repo := testsource.NewGitRepository(t, root, "app.git")
+	givesParts(repo)
+	repo.Commit(map[string]string{"app/a.yaml": "a", "base/b.yaml": "b", "media/1": noise(1, 1<<20), "media/2": noise(2, 1<<20)})
+	git, _ := testsource.ServeGit(t, root, false)
+	behind, err := url.Parse(git.URL)
+	g.Expect(err).NotTo(HaveOccurred())
+	forward := httputil.NewSingleHostReverseProxy(behind)
+	var slow atomic.Bool
+	arrived, goOn := make(chan struct{}, 10), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if slow.Load() {
+			arrived <- struct{}{}
+			<-goOn
+		}
+		forward.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	r := newRig(t, fetch.Options{Limits: fetch.Limits{ContentBytes: 1 << 20}})
+	a, err := r.get(t, gitWant(server.URL+"/app.git", "", corev1alpha1.GitSource{Path: "app"}))
+	g.Expect(err).NotTo(HaveOccurred())
+	before := r.Stats().Fetches
+	content := a.Root.(interface {
+		WithContext(ctx context.Context) fs.FS
+	})
+
+	slow.Store(true)
+	ctx, leave := context.WithCancel(t.Context())
+	left := make(chan error)
+	go func() {
+		_, err := fs.ReadFile(content.WithContext(ctx), "base/b.yaml")
+		left <- err
+	}()
+	<-arrived
+	leave()
+	g.Expect(<-left).To(MatchError(context.Canceled))
+	slow.Store(false)
+	close(goOn)
+	g.Expect(fs.ReadFile(content.WithContext(t.Context()), "base/b.yaml")).To(BeEquivalentTo("b"))
+	g.Expect(r.Stats().Fetches - before).To(BeEquivalentTo(1))
 }
 
 // TestGitPartIsVerified as a whole commit is, what is read beyond it too.

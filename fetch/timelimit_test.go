@@ -5,12 +5,15 @@ package fetch
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	. "github.com/onsi/gomega"
 
+	"kumodo.io/convoy/fetch/internal/access"
 	"kumodo.io/convoy/fetch/internal/budget"
 )
 
@@ -41,30 +44,97 @@ func TestTimeThatIsOver(t *testing.T) {
 	goOn()
 }
 
-// TestOperationThatWaitsForRoom has an hour pass, and then a second too much.
+// TestOperationThatWaitsForRoom for a little less than it may, and then takes a little less time.
 func TestOperationThatWaitsForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
-		const mib = 1 << 20
-		c := New(Options{CacheBytes: mib})
-		other := c.taken.Open("other")
-		g.Expect(budget.Take(budget.With(t.Context(), other), 4*mib)).To(Succeed())
-		ctx, close := c.holding(t.Context(), "host")
-		defer close()
-		o := c.operation(&target{host: "host", timeout: time.Second, counts: c.counts["HelmRegistry"]}, demand{})
-		done := make(chan error)
-		go func() { done <- o.run(ctx, func(ctx context.Context) error { return budget.Take(ctx, mib) }) }()
-		time.Sleep(time.Hour)
-		g.Expect(done).NotTo(Receive())
-		g.Expect(c.slots.running()).To(BeZero())
-		other.Close()
+		r := newRoomRig(t)
+		done := r.start("host", time.Second, func(ctx context.Context) error {
+			if err := budget.Take(ctx, r.bytes); err != nil {
+				return err
+			}
+			time.Sleep(time.Second - 1)
+			return nil
+		})
+		time.Sleep(time.Second - 1)
+		g.Expect(r.slots.running()).To(BeZero())
+		r.other.Close()
 		g.Expect(<-done).To(Succeed())
 
-		err := o.run(ctx, func(ctx context.Context) error {
+		err := <-r.start("host", time.Second, func(ctx context.Context) error {
 			<-ctx.Done()
 			return ctx.Err()
 		})
 		g.Expect(errors.Is(err, context.DeadlineExceeded)).To(BeTrue(), "%v", err)
 		g.Expect(errors.Is(err, ErrUnreachable)).To(BeTrue(), "%v", err)
 	})
+}
+
+// TestOperationThatFindsNoRoom ends, whoever takes it up.
+func TestOperationThatFindsNoRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		r := newRoomRig(t)
+		before := r.taken.Used()
+		began := time.Now()
+		err := <-r.start("host", time.Second, func(ctx context.Context) error { return budget.Take(ctx, r.bytes) })
+		g.Expect(time.Since(began)).To(Equal(time.Second))
+		g.Expect(err).To(MatchError(And(ContainSubstring("waited for room in the memory of this process"), ContainSubstring("--artifact-cache-bytes"))))
+		g.Expect(errors.Is(err, ErrUnreachable)).To(BeTrue(), "%v", err)
+		g.Expect(r.taken.Used()).To(Equal(before))
+		g.Expect(r.slots.hosts).To(BeEmpty())
+	})
+}
+
+// TestOperationThatReadsAheadWhileItWaitsForRoom holds no slot meanwhile that others need.
+func TestOperationThatReadsAheadWhileItWaitsForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		r := newRoomRig(t)
+		take := func(ctx context.Context) error { return budget.Take(ctx, r.bytes) }
+		first := r.start("first", time.Minute, take)
+		synctest.Wait()
+		second := r.start("second", time.Minute, func(ctx context.Context) error {
+			connection, server := net.Pipe()
+			go func() { _, _ = server.Write(make([]byte, 32<<10)) }()
+			reading := access.WatchedConn(ctx, connection)
+			go func() {
+				time.Sleep(time.Second)
+				_, _ = io.ReadFull(reading, make([]byte, 32<<10))
+			}()
+			return take(ctx)
+		})
+		time.Sleep(2 * time.Second)
+		g.Expect(r.slots.running()).To(BeZero())
+		r.other.Close()
+		g.Expect(<-first).To(Succeed())
+		g.Expect(<-second).To(Succeed())
+	})
+}
+
+// roomRig is a Coordinator with one slot, whose room somebody takes up.
+type roomRig struct {
+	*Coordinator
+	bytes int64 // more than there is room for
+	other *budget.Hold
+}
+
+func newRoomRig(t *testing.T) *roomRig {
+	r := &roomRig{bytes: 4 << 20}
+	r.Coordinator = New(Options{CacheBytes: 1 << 20, MaxConcurrent: 1})
+	ctx, other := r.taken.Open(t.Context(), "other", time.Hour)
+	NewWithT(t).Expect(budget.Take(ctx, r.bytes)).To(Succeed())
+	t.Cleanup(other.Close)
+	r.other = other
+	return r
+}
+
+// start runs an operation, and gives what it came to.
+func (r *roomRig) start(host string, timeout time.Duration, do func(ctx context.Context) error) <-chan error {
+	o := r.operation(&target{host: host, timeout: timeout, counts: r.counts["HelmRegistry"]}, demand{})
+	done := make(chan error)
+	go func() {
+		done <- o.holding(context.Background(), func(ctx context.Context) error { return o.run(ctx, do) })
+	}()
+	return done
 }

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -380,4 +381,9 @@ func TestHeadersForOneHost(t *testing.T) {
 	g.Expect(get(home.URL, http.Header{})).To(Equal("||"+base.Host), "an empty one takes the place of the credentials too")
 	g.Expect(get(home.URL+"/away", theirs)).To(Equal("|"))
 	g.Expect(get(elsewhere.URL, theirs)).To(Equal("|"))
+}
+
+// TestAddressThatDoesNotAnswer leaves time for the next one within the usual time limit of a source.
+func TestAddressThatDoesNotAnswer(t *testing.T) {
+	NewWithT(t).Expect(newDialer().Timeout).To(And(BeNumerically(">", 0), BeNumerically("<", time.Minute)))
 }

@@ -12,7 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
+	"time"
 
 	"golang.org/x/net/proxy"
 
@@ -26,7 +26,7 @@ const greetingBytes = 64 << 10
 // with CONNECT to an http or https proxy, else with SOCKS 5. The host's name is resolved by
 // the proxy. The error has a kind.
 func (a *Access) Dial(ctx context.Context, address string) (net.Conn, error) {
-	dialer := &net.Dialer{}
+	dialer := newDialer()
 	var connection net.Conn
 	var err error
 	watch := watchOf(ctx)
@@ -39,10 +39,6 @@ func (a *Access) Dial(ctx context.Context, address string) (net.Conn, error) {
 	default:
 		connection, err = a.socks(ctx, dialer, address)
 	}
-	if _, limited := ctx.Deadline(); limited && errors.Is(err, os.ErrDeadlineExceeded) {
-		// The connection was given the deadline of the context, and may notice it first.
-		<-ctx.Done()
-	}
 	ended()
 	watch.dialled(ctx, err)
 	if err != nil && ctx.Err() != nil {
@@ -51,10 +47,13 @@ func (a *Access) Dial(ctx context.Context, address string) (net.Conn, error) {
 	if err != nil {
 		return nil, fault.FromRequest(err, a.Scrubber())
 	}
-	if watch != nil {
-		connection = &countedConn{Conn: connection, watch: watch}
-	}
-	return connection, nil
+	return WatchedConn(ctx, connection), nil
+}
+
+// newDialer returns what connects to any server. An address that does not answer leaves time for
+// the next one of the same name.
+func newDialer() *net.Dialer {
+	return &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
 }
 
 func proxyAddress(u *url.URL) string {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -143,7 +142,7 @@ func (a *Access) dialer(config *tls.Config) *http.Transport {
 	}
 	return &http.Transport{
 		Proxy:               proxy,
-		DialContext:         (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		DialContext:         newDialer().DialContext,
 		TLSClientConfig:     config,
 		TLSHandshakeTimeout: 15 * time.Second,
 		IdleConnTimeout:     30 * time.Second,

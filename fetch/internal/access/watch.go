@@ -169,6 +169,14 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// WatchedConn gives a connection whose bytes count for the operation of the context.
+func WatchedConn(ctx context.Context, connection net.Conn) net.Conn {
+	if watch := watchOf(ctx); watch != nil {
+		return &countedConn{Conn: connection, watch: watch}
+	}
+	return connection
+}
+
 // countedConn is the same for a connection, which may be read from before anybody waits for that.
 type countedConn struct {
 	net.Conn

@@ -7,18 +7,25 @@
 // does not find room waits with what it has. It cannot come to a standstill all the same: one at a
 // time, the first of those who wait, goes on however much it takes. The bound is the budget, and
 // what that one may have. Who waits for another one's work must hold nothing meanwhile.
+//
+// Nobody waits for ever either: each waits for as long as it may in all, and the one that goes on
+// alone has others wait for a turn at most. Who had that is ended, and gives back what it holds.
 package budget
 
 import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"kumodo.io/convoy/fetch/internal/fault"
 )
 
 // free is what everyone may hold besides: short answers wait for nobody's long ones.
 const free = 64 << 10
+
+// longest is for how long the one that goes on alone may keep others waiting.
+const longest = 30 * time.Second
 
 // Budget is a number of bytes that many share. It is safe for concurrent use.
 type Budget struct {
@@ -30,6 +37,9 @@ type Budget struct {
 	line  []*turn
 	// alone is the one that goes on without room, nil when there is none.
 	alone *Hold
+	// late ends the work of alone when it has kept others waiting for too long; nil while it keeps
+	// nobody waiting.
+	late *time.Timer
 }
 
 // turn is a place in line.
@@ -43,16 +53,27 @@ type turn struct {
 type Hold struct {
 	budget *Budget
 	host   string
-	// bytes, of which those beyond free count; guarded by the mu of the Budget.
-	bytes int64
+	// end ends the context of the work, patience is for how long it may wait in all.
+	end      context.CancelCauseFunc
+	patience time.Duration
+	// The mu of the Budget guards the rest: bytes, of which those beyond free count, and for how
+	// long it has waited.
+	bytes  int64
+	waited time.Duration
 }
 
 // New returns a Budget of total bytes.
 func New(total int64) *Budget { return &Budget{total: total, hosts: map[string]int64{}} }
 
-// Open returns a Hold of nothing yet, which has to be closed. All for one host together get half of
-// what others leave: there is room beside any number of hosts that do not go on.
-func (b *Budget) Open(host string) *Hold { return &Hold{budget: b, host: host} }
+// Open returns a context whose work holds bytes in a Hold, and that, which has to be closed. All
+// for one host together get half of what others leave: there is room beside any number of hosts
+// that do not go on. The context ends when its work has waited for room for longer than patience
+// in all, or has gone on alone for too long while others waited; its cause says so.
+func (b *Budget) Open(ctx context.Context, host string, patience time.Duration) (context.Context, *Hold) {
+	ctx, end := context.WithCancelCause(ctx)
+	h := &Hold{budget: b, host: host, end: end, patience: patience}
+	return context.WithValue(ctx, holdKey{}, h), h
+}
 
 // Used returns the bytes that are held.
 func (b *Budget) Used() int64 {
@@ -80,7 +101,7 @@ func (h *Hold) take(ctx context.Context, bytes int64, waiting func() (ended func
 		return nil
 	default:
 	}
-	defer waiting()()
+	defer h.wait(waiting)()
 	select {
 	case <-t.got:
 		return nil
@@ -89,7 +110,27 @@ func (h *Hold) take(ctx context.Context, bytes int64, waiting func() (ended func
 		defer b.mu.Unlock()
 		// What came too late is given back with all the rest.
 		b.line = slices.DeleteFunc(b.line, func(other *turn) bool { return other == t })
+		b.grant()
 		return ctx.Err()
+	}
+}
+
+// wait counts the time until what it returns is called, which ends the work when it is too long.
+func (h *Hold) wait(waiting func() (ended func())) (ended func()) {
+	goOn := waiting()
+	mu := &h.budget.mu
+	mu.Lock()
+	defer mu.Unlock()
+	began := time.Now()
+	timer := time.AfterFunc(h.patience-h.waited, func() {
+		h.end(fault.New(fault.ErrUnreachable, "it waited for room in the memory of this process, which other fetches take up, for longer than the time limit of %s; it is tried again (more at a time has room with a larger --artifact-cache-bytes)", h.patience))
+	})
+	return func() {
+		goOn()
+		mu.Lock()
+		defer mu.Unlock()
+		timer.Stop()
+		h.waited += time.Since(began)
 	}
 }
 
@@ -101,12 +142,16 @@ func (h *Hold) giveBack(to int64) {
 	b.add(h, min(0, to-h.bytes))
 	if b.alone == h && to <= free {
 		b.alone = nil
+		b.inTime()
 	}
 	b.grant()
 }
 
-// Close gives back all.
-func (h *Hold) Close() { h.giveBack(0) }
+// Close gives back all, and ends the context.
+func (h *Hold) Close() {
+	h.end(nil)
+	h.giveBack(0)
+}
 
 // The methods below are for who holds mu.
 
@@ -142,16 +187,28 @@ func (b *Budget) grant() {
 		close(t.got)
 		return true
 	})
+	switch {
+	case b.alone == nil || len(b.line) == 0:
+		b.inTime()
+	case b.late == nil:
+		end := b.alone.end
+		b.late = time.AfterFunc(longest, func() {
+			end(fault.New(fault.ErrUnreachable, "it takes more memory of this process than there is room for, and did not come to its end in the %s for which others may wait for that; it is tried again (more has room with a larger --artifact-cache-bytes)", longest))
+		})
+	}
+}
+
+// inTime says that nobody is kept waiting.
+func (b *Budget) inTime() {
+	if b.late != nil {
+		b.late.Stop()
+		b.late = nil
+	}
 }
 
 type holdKey struct{}
 
 type waitingKey struct{}
-
-// With returns a context whose work holds bytes in h.
-func With(ctx context.Context, h *Hold) context.Context {
-	return context.WithValue(ctx, holdKey{}, h)
-}
 
 // WithWaiting returns a context whose work has waiting called before it waits for room, and what
 // that returns after it.

@@ -11,8 +11,12 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	. "github.com/onsi/gomega"
+
+	"kumodo.io/convoy/fetch/internal/fault"
 )
 
 const mib = 1 << 20
@@ -24,8 +28,8 @@ type taker struct {
 }
 
 func newTaker(t *testing.T, b *Budget, host string) *taker {
-	h := b.Open(host)
-	return &taker{Hold: h, ctx: With(t.Context(), h)}
+	ctx, h := b.Open(t.Context(), host, time.Hour)
+	return &taker{Hold: h, ctx: ctx}
 }
 
 // takes gives what Take came to; nothing for as long as it waits.
@@ -134,6 +138,65 @@ func TestReaderTakesWhatComes(t *testing.T) {
 	n, err := io.Copy(io.Discard, Reader(h.ctx, bytes.NewReader(make([]byte, 3*mib)), 2*mib))
 	g.Expect(n, err).To(BeEquivalentTo(3 * mib))
 	g.Expect(b.Used()).To(BeEquivalentTo(2*mib - free))
+}
+
+// TestNobodyWaitsForEver has one that is held up for as long as it may wait, in two times.
+func TestNobodyWaitsForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		b := New(mib)
+		ctx, h := b.Open(t.Context(), "waits", 20*time.Second)
+		defer h.Close()
+		for range 2 {
+			other := newTaker(t, b, "other")
+			g.Expect(Take(other.ctx, 4*mib)).To(Succeed())
+			done := (&taker{Hold: h, ctx: ctx}).takes(mib)
+			time.Sleep(15 * time.Second)
+			other.Close()
+			synctest.Wait()
+			if ctx.Err() == nil {
+				g.Expect(done).To(Receive(Succeed()))
+				h.giveBack(0)
+				continue
+			}
+			g.Expect(done).To(Receive(MatchError(context.Canceled)))
+		}
+		g.Expect(context.Cause(ctx)).To(MatchError(ContainSubstring("waited for room in the memory of this process")))
+		g.Expect(context.Cause(ctx)).To(MatchError(ContainSubstring("--artifact-cache-bytes")))
+		g.Expect(errors.Is(context.Cause(ctx), fault.ErrUnreachable)).To(BeTrue())
+		g.Expect(b.waiting()).To(BeZero())
+	})
+}
+
+// TestWhoGoesOnAloneDoesNotKeepOthersWaitingForEver unless there are none.
+func TestWhoGoesOnAloneDoesNotKeepOthersWaitingForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		b := New(mib)
+		first, second := newTaker(t, b, "first"), newTaker(t, b, "second")
+		g.Expect(Take(first.ctx, 4*mib)).To(Succeed())
+		time.Sleep(2 * longest)
+		g.Expect(first.ctx.Err()).NotTo(HaveOccurred())
+
+		gone, cancel := context.WithTimeout(second.ctx, longest/2)
+		defer cancel()
+		g.Expect(Take(gone, 4*mib)).NotTo(Succeed())
+		time.Sleep(longest)
+		g.Expect(first.ctx.Err()).NotTo(HaveOccurred(), "nobody waits any more")
+
+		began := time.Now()
+		done := second.takes(4 * mib)
+		<-first.ctx.Done()
+		g.Expect(time.Since(began)).To(Equal(longest))
+		g.Expect(context.Cause(first.ctx)).To(MatchError(ContainSubstring("--artifact-cache-bytes")))
+		first.Close()
+		g.Expect(<-done).To(Succeed())
+		time.Sleep(2 * longest)
+		g.Expect(second.ctx.Err()).NotTo(HaveOccurred())
+		second.Close()
+		g.Expect(b.late).To(BeNil())
+		g.Expect(b.Used()).To(BeZero())
+	})
 }
 
 // TestNobodyStandsStill has many who each take up to three times the whole budget, bit by bit.

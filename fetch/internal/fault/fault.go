@@ -109,6 +109,11 @@ func FromRequest(err error, s *Scrubber) error {
 	if errors.As(err, &own) {
 		return own
 	}
+	var connection *net.OpError
+	if errors.Is(err, context.DeadlineExceeded) && errors.As(err, &connection) {
+		// A limit of the connection's own is over, not the caller's.
+		return Rewrite(errors.Join(ErrUnreachable, err), s.Clean(cause(err).Error()))
+	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return Rewrite(err, s.Clean(cause(err).Error()))
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/url"
 	"strings"
 	"testing"
@@ -62,6 +63,15 @@ func TestAnswersThatEnd(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(FromRequest(fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), nil)).To(MatchError(ContainSubstring("ends too early")))
 	g.Expect(FromRequest(&url.Error{Op: "Get", URL: "x", Err: io.EOF}, nil)).To(MatchError("the server closed the connection without an answer"))
+}
+
+// TestConnectionThatTimesOut is another matter than a caller that does not wait any more.
+func TestConnectionThatTimesOut(t *testing.T) {
+	g := NewWithT(t)
+	err := FromRequest(&net.OpError{Op: "dial", Net: "tcp", Err: context.DeadlineExceeded}, nil)
+	g.Expect(errors.Is(err, ErrUnreachable)).To(BeTrue(), "%v", err)
+	g.Expect(errors.Is(err, context.DeadlineExceeded)).To(BeTrue(), "%v", err)
+	g.Expect(errors.Is(FromRequest(context.DeadlineExceeded, nil), ErrUnreachable)).To(BeFalse())
 }
 
 func TestCleanWithoutKnownSecrets(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"runtime/metrics"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	. "github.com/onsi/gomega"
@@ -293,16 +294,16 @@ func TestPackWaitsForRoom(t *testing.T) {
 	pack, _ := packOf(t)
 	const room = 1 << 10
 	shared := budget.New(room)
-	other := shared.Open("other")
-	g.Expect(budget.Take(budget.With(t.Context(), other), 1<<20)).To(Succeed())
+	taking, other := shared.Open(t.Context(), "other", time.Hour)
+	g.Expect(budget.Take(taking, 1<<20)).To(Succeed())
 	ctx, cancel := context.WithCancel(t.Context())
 	waiting := make(chan struct{})
 	ctx = budget.WithWaiting(ctx, func() func() { close(waiting); return func() {} })
-	hold := shared.Open("host")
+	ctx, hold := shared.Open(ctx, "host", time.Hour)
 	defer hold.Close()
 	done := make(chan error)
 	go func() {
-		_, err := backendWith(backend.DefaultLimits()).readPack(budget.With(ctx, hold), bytes.NewReader(pack))
+		_, err := backendWith(backend.DefaultLimits()).readPack(ctx, bytes.NewReader(pack))
 		done <- err
 	}()
 	g.Eventually(waiting).Should(BeClosed())
@@ -310,7 +311,9 @@ func TestPackWaitsForRoom(t *testing.T) {
 	g.Expect(errors.Is(<-done, context.Canceled)).To(BeTrue())
 	hold.Close()
 	other.Close()
-	found, err := backendWith(backend.DefaultLimits()).readPack(budget.With(t.Context(), hold), bytes.NewReader(pack))
+	ctx, hold = shared.Open(t.Context(), "host", time.Hour)
+	defer hold.Close()
+	found, err := backendWith(backend.DefaultLimits()).readPack(ctx, bytes.NewReader(pack))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(found.objects).NotTo(BeEmpty())
 	g.Expect(shared.Used()).To(BeNumerically(">", room), "alone, it has as much as it needs")
