@@ -106,7 +106,7 @@ func TestWhyAsksForAllThatMayBlock(t *testing.T) {
 			r.Spec.Wave, r.Spec.ClusterRef.Name = 1, "edge"
 			r.Spec.Source.OCI = &corev1alpha1.OCISource{RegistryRef: corev1alpha1.LocalReference{Name: "images"}}
 			for i := range r.Status.Conditions {
-				r.Status.Conditions[i].LastTransitionTime = metav1.NewTime(time.Now().Add(-3 * time.Minute))
+				r.Status.Conditions[i].LastTransitionTime = metav1.NewTime(time.Now().Add(-30 * time.Minute))
 			}
 		})
 	answers["GET "+releasesPath+"/web"] = release
@@ -122,8 +122,8 @@ func TestWhyAsksForAllThatMayBlock(t *testing.T) {
 	code, out, errOut := run(t, answers, "why", "web")
 	g.Expect(errOut).To(BeEmpty())
 	g.Expect(code).To(Equal(0))
-	g.Expect(out).To(Equal(`Release shop/web is not Ready, for 3m
-  Applied: WaitingForWave, for 3m
+	g.Expect(out).To(Equal(`Release shop/web is not Ready, for 30m
+  Applied: WaitingForWave, for 30m
     waiting for Release db
     Release db (wave 0)
       is not Healthy (Degraded)
