@@ -317,12 +317,13 @@ func (a *Applier) keep(ctx context.Context, client dynamic.ResourceInterface, li
 	return PruneResult{Kept: true, Message: why}, nil
 }
 
-// protectNamespace marks a namespace that is this Release's as never to be deleted, because
-// it holds an object that is kept and would go with it. That is known only now: the object
-// leaves the inventory once this is done, and the namespace stays in it for longer.
+// protectNamespace marks a namespace that is this Release's, or was and is another one's by now, as never
+// to be deleted, because it holds an object that is kept and would go with it. That is known only now: the
+// object leaves the inventory once this is done, and the namespace stays in it for longer.
 func (a *Applier) protectNamespace(ctx context.Context, name string) error {
 	key := corev1alpha1.ObjectKey{Version: "v1", Kind: namespaceKind.Kind, Name: name}
-	if name == "" || a.lookUp(key).Name == "" {
+	entry := a.lookUp(key)
+	if name == "" || entry.Name == "" {
 		return nil
 	}
 	client, err := a.resource(ctx, key)
@@ -332,7 +333,7 @@ func (a *Applier) protectNamespace(ctx context.Context, name string) error {
 	for range maxReads {
 		var namespace *unstructured.Unstructured
 		namespace, err = client.Get(ctx, name, metav1.GetOptions{})
-		if err == nil && (!a.owns(namespace) || namespace.GetAnnotations()[corev1alpha1.AnnotationPrune] == corev1alpha1.PruneDisabled) {
+		if err == nil && (!a.owns(namespace) && !a.gaveAway(entry, namespace) || namespace.GetAnnotations()[corev1alpha1.AnnotationPrune] == corev1alpha1.PruneDisabled) {
 			return nil
 		}
 		if err == nil {
@@ -346,4 +347,10 @@ func (a *Applier) protectNamespace(ctx context.Context, name string) error {
 		return fmt.Errorf("protecting namespace %q, in which the object is kept: %w", name, err)
 	}
 	return nil
+}
+
+// gaveAway tells whether an object that this Release had applied is another's of the installation by now.
+func (a *Applier) gaveAway(e corev1alpha1.InventoryEntry, live *unstructured.Unstructured) bool {
+	installation, _, _, ok := corev1alpha1.ParseReleaseAnnotation(ownerOf(live))
+	return ok && installation == a.options.Installation && e.UID != "" && e.UID == live.GetUID()
 }

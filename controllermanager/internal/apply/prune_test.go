@@ -324,25 +324,31 @@ func TestNamespaceIsPrunedLast(t *testing.T) {
 }
 
 // TestNamespaceIsProtectedOnce: the first object that is kept in a namespace has it kept, too, if it
-// is the Release's to delete.
+// is the Release's to delete, or was until it went to another one.
 func TestNamespaceIsProtectedOnce(t *testing.T) {
 	const path = "api/v1/namespaces/shop"
 	namespace := rendered("{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")
 	for _, test := range []struct {
 		name      string
 		mark      string
+		had       bool
 		protected bool
 		writes    int
 	}{
-		{"its own", own, true, 1},
-		{"another Release's, which it only wants", other, false, 0},
-		{"nobody's", "", false, 0},
+		{"its own", own, false, true, 1},
+		{"another Release's, which it only wants", other, false, false, 0},
+		{"another Release's, which it had", other, true, true, 1},
+		{"another installation's, which it had", "away/team/other", true, false, 0},
+		{"nobody's", "", false, false, 0},
+		{"nobody's, which it had", "", true, false, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			g := NewWithT(t)
 			s := newAPIServer(t)
 			entries := []corev1alpha1.InventoryEntry{ahead(namespace)}
-			apply1(t, applier(s, release()), namespace)
+			if applied := apply1(t, applier(s, release()), namespace); test.had {
+				entries[0] = applied
+			}
 			s.change(path, annotate(corev1alpha1.AnnotationRelease, test.mark))
 			for i := range 5 {
 				e := apply1(t, applier(s, release()), rendered(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: c%d, namespace: shop}}", i)))

@@ -5,8 +5,10 @@ package release
 import (
 	"context"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 )
@@ -17,13 +19,16 @@ import (
 // deleted, since the status may be lost with the process that did it.
 const annotationDeletion = "convoy.kumodo.io/deletion-began"
 
-// deletionBegan gives what the inventory says of that.
+// deletionBegan gives what the inventory says of the deletion of this very Release.
 func (s *scope) deletionBegan() (lack string, began bool) {
-	if s.inventory == nil {
+	if s.inventory == nil || s.release.DeletionTimestamp.IsZero() {
 		return "", false
 	}
-	lack, began = s.inventory.Annotations[annotationDeletion]
-	return lack, began
+	uid, lack, _ := strings.Cut(s.inventory.Annotations[annotationDeletion], " ")
+	if types.UID(uid) != s.release.UID {
+		return "", false
+	}
+	return lack, true
 }
 
 // noteDeletion notes that the deletion of objects begins, or that it goes on without hooks.
@@ -35,7 +40,7 @@ func (c *Controller) noteDeletion(ctx context.Context, s *scope) error {
 		return err
 	}
 	noted := s.pages[0].DeepCopy()
-	metav1.SetMetaDataAnnotation(&noted.ObjectMeta, annotationDeletion, shorten(s.lack))
+	metav1.SetMetaDataAnnotation(&noted.ObjectMeta, annotationDeletion, strings.TrimSpace(string(s.release.UID)+" "+shorten(s.lack)))
 	written, err := c.rewritePage(ctx, s, s.pages[0], noted)
 	if err != nil {
 		return err

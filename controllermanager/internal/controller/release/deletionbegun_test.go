@@ -118,3 +118,51 @@ func TestDeletionLosesItsContentWhenItHasBegun(t *testing.T) {
 	w.Expect(w.target.takeCalls()).To(And(ContainElement("prune a"), Not(ContainElement("apply bye"))))
 	w.Expect(w.release()).To(BeNil())
 }
+
+// TestADeletionIsOfOneRelease: what an inventory says of the deletion of a Release, which ended by hand, is
+// nothing about the next one of its name, be it that it adopts that inventory, or that it finds it as a backup
+// had it.
+func TestADeletionIsOfOneRelease(t *testing.T) {
+	ends := func(w *world) {
+		w.change(func(r *corev1alpha1.Release) { r.Finalizers = nil })
+		w.Expect(w.release()).To(BeNil())
+		w.create(newRelease())
+	}
+	for name, comes := range map[string]func(w *world, began map[string]string){
+		"adopts it": func(w *world, _ map[string]string) {
+			ends(w)
+			w.settle()
+		},
+		"has written it": func(w *world, _ map[string]string) {
+			ends(w)
+			hooks := w.source.results["main@1"].Hooks
+			w.source.offers("main@2", objectOf("ConfigMap", "a", 0, "a2")).Hooks = hooks
+			w.settle()
+			w.Expect(w.inventory().Annotations).NotTo(HaveKey(annotationDeletion))
+		},
+		"finds it in a backup": func(w *world, began map[string]string) {
+			ends(w)
+			w.settle()
+			inventory := w.inventory()
+			inventory.Annotations = began
+			_, err := w.host.CoreV1alpha1().ReleaseInventories(key.Namespace).Update(context.Background(), inventory, metav1.UpdateOptions{})
+			w.Expect(err).NotTo(HaveOccurred())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := backupWorld(t)
+			w.hook("backup", corev1alpha1.HookSucceeded, "")
+			w.target.lingering["a"] = true
+			w.pass()
+			began := w.inventory().Annotations
+			w.Expect(began).To(HaveKey(annotationDeletion))
+			delete(w.target.lingering, "a")
+			comes(w, began)
+			w.target.takeCalls()
+			w.deleteRelease()
+			w.pass()
+			w.Expect(w.message(corev1alpha1.ConditionReady)).To(Equal("waiting for preDelete hook backup (Job ns/backup)"))
+			w.Expect(w.target.takeCalls()).To(Equal([]string{"prune backup", "apply backup"}), "what ran for the earlier one goes first")
+		})
+	}
+}

@@ -34,7 +34,7 @@ func (c *Controller) awaitDependencies(ctx context.Context, s *scope) outcome {
 			blockers = append(blockers, blocker{name, lack})
 		}
 	}
-	return c.toldCircle(s, blocked(corev1alpha1.ReasonDependency, blockers))
+	return c.toldCircle(ctx, s, blocked(corev1alpha1.ReasonDependency, blockers))
 }
 
 func (c *Controller) dependencyReady(dependency corev1alpha1.Dependency, other *corev1alpha1.Release) (lack string, ok bool, err error) {

@@ -12,7 +12,7 @@ import (
 // What they come to changes nothing about the failure. Failures that pass by themselves
 // are none.
 func (c *Controller) afterFailure(ctx context.Context, s *scope, out outcome) error {
-	if out.kind == waits && out.reason == corev1alpha1.ReasonHealthTimeout && s.mayRollBack() {
+	if out.kind == waits && out.reason == corev1alpha1.ReasonHealthTimeout && !out.unjudged && s.mayRollBack() {
 		s.recordFailure(out.message) // it would go on, but is not given more time
 	}
 	if out.kind != fails && out.kind != rests || out.soon || out.attempt != attemptSync {

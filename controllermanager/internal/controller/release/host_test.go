@@ -4,6 +4,7 @@ package release
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
 	"sync"
@@ -33,10 +34,12 @@ type host struct {
 	fail map[string]error
 	// onWrite is called with each write before it happens.
 	onWrite func(write string)
+	// made counts the objects that were created, by resource and name.
+	made map[string]int
 }
 
 func newHost() *host {
-	h := &host{Clientset: fake.NewSimpleClientset(), fail: map[string]error{}}
+	h := &host{Clientset: fake.NewSimpleClientset(), fail: map[string]error{}, made: map[string]int{}}
 	h.PrependReactor("*", "*", h.react)
 	return h
 }
@@ -64,6 +67,10 @@ func (h *host) react(action clienttesting.Action) (bool, runtime.Object, error) 
 	case clienttesting.CreateActionImpl:
 		object := action.Object.DeepCopyObject().(apiObject)
 		object.SetUID(types.UID("uid-" + object.GetName()))
+		made := action.Resource.Resource + " " + object.GetName()
+		if h.made[made]++; h.made[made] > 1 {
+			object.SetUID(types.UID(fmt.Sprintf("uid-%s-%d", object.GetName(), h.made[made])))
+		}
 		object.SetGeneration(1)
 		h.stamp(object)
 		return true, object, h.Tracker().Create(action.Resource, object, action.Namespace)

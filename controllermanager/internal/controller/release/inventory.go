@@ -104,7 +104,7 @@ func (c *Controller) reviveInventory(ctx context.Context, s *scope) outcome {
 	return next()
 }
 
-// own makes a page of an inventory the Release's.
+// own makes a page of an inventory the Release's. It says nothing of the deletion of an earlier one then.
 func own(page *corev1alpha1.ReleaseInventory, release *corev1alpha1.Release) {
 	page.OwnerReferences = []metav1.OwnerReference{
 		*metav1.NewControllerRef(release, corev1alpha1.SchemeGroupVersion.WithKind("Release")),
@@ -114,6 +114,9 @@ func own(page *corev1alpha1.ReleaseInventory, release *corev1alpha1.Release) {
 	}
 	page.Spec.ReleaseRef = corev1alpha1.ReleaseReference{Name: release.Name, UID: release.UID}
 	page.Spec.ReleaseGeneration = release.Generation
+	if release.DeletionTimestamp.IsZero() {
+		delete(page.Annotations, annotationDeletion)
+	}
 }
 
 // dropInventory deletes the pages of the inventory together with their finalizers, the first

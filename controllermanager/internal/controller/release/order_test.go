@@ -4,6 +4,7 @@ package release
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -253,6 +254,53 @@ func TestPeersOfOneCommitKeepTheirOrder(t *testing.T) {
 			w.peer("peer", tt.applied, tt.peer)
 			w.pass()
 			w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal(tt.want))
+		})
+	}
+}
+
+// TestSearchForACircleEvaluatesNoOthersExpressions: only those of a circle that was found. Each expression
+// here is another one, so that those that were used can be counted.
+func TestSearchForACircleEvaluatesNoOthersExpressions(t *testing.T) {
+	const n = 16
+	for _, tt := range []struct {
+		name      string
+		last      []corev1alpha1.Dependency // of the last one
+		evaluated int
+		circle    string
+	}{
+		{"no circle", nil, n - 1, ""},
+		{"a circle", []corev1alpha1.Dependency{{Name: "r00", ReadyExpr: "release.spec.wave == 99"}}, n - 1 + 1, "r00 -> r15 -> r00"},
+		{"one behind one that is none", []corev1alpha1.Dependency{
+			{Name: "r00", ReadyExpr: "release.spec.wave == 0"}, {Name: "plain"},
+		}, n - 1 + 1, "r00 -> r15 -> plain -> r00"},
+		{"one that is none", []corev1alpha1.Dependency{{Name: "r00", ReadyExpr: "release.spec.wave == 0"}}, n - 1 + 1, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, newRelease())
+			name := func(i int) string { return fmt.Sprintf("r%02d", i) }
+			for i := range n {
+				r := other(name(i))
+				for j := i + 1; j < n; j++ {
+					r.Spec.DependsOn = append(r.Spec.DependsOn, corev1alpha1.Dependency{
+						Name: name(j), ReadyExpr: fmt.Sprintf("release.spec.wave == %d", 100+n*i+j),
+					})
+				}
+				if i == n-1 {
+					r.Spec.DependsOn = tt.last
+				}
+				w.create(r)
+			}
+			w.create(other("plain", dependsOn(name(0), "")))
+			r := w.release(name(0))
+			s := &scope{key: nameOf(r), release: r, before: &corev1alpha1.ReleaseStatus{}}
+			out := w.awaitDependencies(t.Context(), s)
+			w.Expect(out.kind).To(Equal(waits))
+			w.Expect(w.expressions.programs).To(HaveLen(tt.evaluated))
+			if tt.circle == "" {
+				w.Expect(out.message).NotTo(ContainSubstring("each other"))
+			} else {
+				w.Expect(out.message).To(ContainSubstring("they wait for each other: " + tt.circle + ":"))
+			}
 		})
 	}
 }

@@ -48,6 +48,9 @@ type outcome struct {
 	// inputs is the fingerprint of what the attempt was made with, if the pass went on from there;
 	// the zero value: that of all that the pass has found.
 	inputs [sha256.Size]byte
+	// unjudged is true for a wait for health that nobody knows: it may be the observer that cannot reach
+	// the target, which says nothing against what was applied.
+	unjudged bool
 	// silent is true for a rest after which the summary stays as it is, too.
 	silent bool
 	// after is when the pass is repeated at the latest; 0: when an event comes.

@@ -252,5 +252,7 @@ func (c *Controller) awaitHealthy(ctx context.Context, s *scope, objects []rende
 			return waitUnderWay(apply.Reason(err), fmt.Sprintf("%s; looking at %s: %v", waiting, objectName(unknown[0]), err), longestSoon)
 		}
 	}
-	return waitUnderWay(corev1alpha1.ReasonHealthTimeout, fmt.Sprintf("%s is not healthy after %s: %s", what, timeout(s.release), ailments(ill)), 0)
+	out := waitUnderWay(corev1alpha1.ReasonHealthTimeout, fmt.Sprintf("%s is not healthy after %s: %s", what, timeout(s.release), ailments(ill)), 0)
+	out.unjudged = len(unknown) == len(ill)
+	return out
 }

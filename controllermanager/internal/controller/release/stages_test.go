@@ -173,6 +173,38 @@ func TestHealthThatNobodyKnows(t *testing.T) {
 	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("True Applied"))
 }
 
+// TestHealthThatNobodyKnowsIsNoFailure: the observer alone may be cut off, from every target at once. What is
+// known to be ill is one.
+func TestHealthThatNobodyKnowsIsNoFailure(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		db      corev1alpha1.ObjectHealth
+		history []string
+	}{
+		{"unknown", health("db", corev1alpha1.HealthUnknown, "the target cannot be reached"), []string{"main@1 healthy"}},
+		{"ill", health("db", corev1alpha1.HealthProgressing, "1 of 2"), []string{"main@2 failed", "main@1 healthy"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, newRelease(rollsBack))
+			w.config.Renders = w.source
+			w.source.offers("main@1", objectOf("Deployment", "db", -1, "d1"), objectOf("Deployment", "app", 0, "a1"))
+			w.settle()
+			w.source.offers("main@2", objectOf("Deployment", "db", -1, "d2"), objectOf("Deployment", "app", 0, "a2"))
+			w.pass()
+			w.target.takeCalls()
+			w.observe(tt.db)
+			w.pass()
+			w.after(defaultTimeout)
+			w.pass()
+			w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("False HealthTimeout"))
+			w.Expect(w.release().Status.Sync.Attempts).To(BeZero())
+			w.Expect(w.outcomes()).To(Equal(tt.history))
+			w.pass()
+			w.Expect(w.release().Status.Rollback != nil).To(Equal(len(tt.history) > 1))
+		})
+	}
+}
+
 func TestPassiveKindsAreNotWaitedFor(t *testing.T) {
 	w := newWorld(t, newRelease())
 	w.source.offers("main@1", objectOf("ConfigMap", "settings", -1, "s1"), objectOf("Deployment", "app", 0, "a1"))

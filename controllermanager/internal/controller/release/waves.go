@@ -14,14 +14,14 @@ import (
 
 // awaitWaves waits until every Release of a lower wave on the cluster is Applied and
 // Healthy at its current generation. One that is being deleted is not waited for.
-func (c *Controller) awaitWaves(_ context.Context, s *scope) outcome {
+func (c *Controller) awaitWaves(ctx context.Context, s *scope) outcome {
 	var blockers []blocker
 	for _, other := range c.lowerWaves(s.release) {
 		if lack, ok := delivered(other); !ok {
 			blockers = append(blockers, blocker{waveName(other), lack})
 		}
 	}
-	return c.toldCircle(s, blocked(corev1alpha1.ReasonWaitingForWave, blockers))
+	return c.toldCircle(ctx, s, blocked(corev1alpha1.ReasonWaitingForWave, blockers))
 }
 
 // lowerWaves gives the Releases of a lower wave on the same cluster, by wave and name.
