@@ -27,9 +27,11 @@ var _ = Describe("A diff", func() {
 		n.Commit(ctx, map[string]string{"a/cm.yaml": scenario.ConfigMap("cm", "v", "2"), "a/s.yaml": secret("2"), "a/new.yaml": scenario.ConfigMap("new", "v", "1")})
 		n.Sync(ctx, "web")
 		Eventually(ctx, n.Data(ctx, "cm")).Should(HaveKeyWithValue("v", "2"))
-		n.AwaitReady(ctx, "web")
-		history := n.Release(ctx, "web").Status.History
-		Expect(history).To(HaveLen(2))
+		var history []corev1alpha1.HistoryEntry
+		Eventually(ctx, func() []corev1alpha1.HistoryEntry {
+			history = n.Release(ctx, "web").Status.History
+			return history
+		}).Should(HaveLen(2), "which comes after the objects; Ready stays true in between")
 
 		past := diff(ctx, n, "web", fmt.Sprint(history[1].ID), history[0].Render)
 		Expect(past.Objects).To(ConsistOf(
