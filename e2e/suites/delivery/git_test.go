@@ -49,7 +49,7 @@ var _ = Describe("A Release from Git", func() {
 		Eventually(ctx, n.Data(ctx, "a")).Should(HaveKeyWithValue("v", "1"))
 		Eventually(ctx, n.Data(ctx, "b")).Should(HaveKeyWithValue("v", "1"))
 		n.AwaitReady(ctx, "app")
-		Expect(len(n.Release(ctx, "app").Status.History)).To(BeNumerically(">=", 3))
+		Eventually(ctx, func() int { return len(n.Release(ctx, "app").Status.History) }).Should(BeNumerically(">=", 3))
 	}, NodeTimeout(5*time.Minute))
 
 	It("sees a new commit by itself", func(ctx SpecContext) {

@@ -89,6 +89,6 @@ var _ = Describe("A chart that looks up an object of the target", func() {
 		Eventually(ctx, n.Data(ctx, "copy")).Should(HaveKeyWithValue("v", "two"))
 		n.AwaitReady(ctx, "app")
 		n.AwaitCondition(ctx, "app", corev1alpha1.ConditionInSync, metav1.ConditionTrue)
-		Expect(n.Release(ctx, "app").Status.Applied.Render).NotTo(Equal(first))
+		Eventually(ctx, func() string { return n.Release(ctx, "app").Status.Applied.Render }).ShouldNot(Equal(first))
 	}, NodeTimeout(3*time.Minute))
 })

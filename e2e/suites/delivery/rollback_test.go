@@ -72,7 +72,7 @@ var _ = Describe("A Release with onFailure: rollback", func() {
 			n.Sync(ctx, "app")
 			Eventually(ctx, n.Data(ctx, "a")).Should(HaveKeyWithValue("v", "3"))
 			n.AwaitReady(ctx, "app")
-			Expect(n.Release(ctx, "app").Status.Rollback).To(BeNil())
+			Eventually(ctx, func() *corev1alpha1.RollbackStatus { return n.Release(ctx, "app").Status.Rollback }).Should(BeNil())
 		},
 		Entry("an object that does not become healthy", NodeTimeout(4*time.Minute),
 			map[string]string{"app/web.yaml": stuckDeployment}, "did not become healthy"),
