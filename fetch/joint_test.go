@@ -12,7 +12,9 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
 	"kumodo.io/convoy/fetch"
 	"kumodo.io/convoy/fetch/internal/testsource"
 )
@@ -45,19 +47,20 @@ func heldChart(t *testing.T, mib int, end <-chan struct{}) *httptest.Server {
 func TestWhatIsBeingFetchedIsBoundedTogether(t *testing.T) {
 	const mib, artifacts = 1 << 20, 8
 	g := NewWithT(t)
-	r := newRig(t, fetch.Options{CacheBytes: 8 * mib, MaxConcurrent: 2 * artifacts})
+	r := newRig(t, fetch.Options{CacheBytes: 4 * mib, MaxConcurrent: 2 * artifacts})
 	end := make(chan struct{})
 	var all sync.WaitGroup
 	errs := make([]error, artifacts)
 	for i := range artifacts {
-		want := helmWant(heldChart(t, 4, end).URL, "", "web", "1.0.0")
+		want := helmWant(heldChart(t, 2, end).URL, "", "web", "1.0.0")
+		want.Source.(*sourcev1alpha1.HelmRegistry).Spec.Timeout = &metav1.Duration{Duration: 10 * time.Minute}
 		all.Go(func() { _, errs[i] = r.get(t, want) })
 	}
 	fetches := func() int64 { return r.Stats().Fetches }
 	running := func() int { return r.Stats().Running }
 	g.Eventually(fetches).WithTimeout(time.Minute).Should(BeEquivalentTo(artifacts))
 	g.Eventually(running).WithTimeout(time.Minute).Should(BeZero(), "who waits for room, or for the end, holds up nobody")
-	g.Expect(r.Stats().TakingBytes).To(And(BeNumerically(">", 4*mib), BeNumerically("<", 13*mib)))
+	g.Expect(r.Stats().TakingBytes).To(And(BeNumerically(">", 2*mib), BeNumerically("<", 7*mib)))
 	close(end)
 	all.Wait()
 	g.Expect(errs).To(HaveEach(BeNil()))

@@ -24,8 +24,9 @@ import (
 // free is what everyone may hold besides: short answers wait for nobody's long ones.
 const free = 64 << 10
 
-// longest is for how long the one that goes on alone may keep others waiting.
-const longest = 30 * time.Second
+// longest is for how long the one that goes on alone may keep others waiting: long enough for
+// something large from a slow host.
+const longest = 2 * time.Minute
 
 // Budget is a number of bytes that many share. It is safe for concurrent use.
 type Budget struct {
