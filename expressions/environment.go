@@ -79,8 +79,8 @@ func libraries() []cel.EnvOption {
 // CEL gives the environment as CEL has it, to look at types. What it compiles is not bounded.
 func (e *Environment) CEL() *cel.Env { return e.env }
 
-// Parse parses an expression, expands its macros, and keeps its types small, so that it can be checked. Errors are those of a text that is none, or one
-// that is too large.
+// Parse parses an expression, expands its macros, and keeps its types small, so that it can be checked.
+// Errors are those of a text that is none, or one that is too large.
 func (e *Environment) Parse(text string) (*cel.Ast, error) {
 	if len(text) > MaxBytes {
 		return nil, fmt.Errorf("the expression has %d bytes, at most %d are allowed", len(text), MaxBytes)

@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
 	"kumodo.io/convoy/kubectl-convoy/internal/sharding"
@@ -53,7 +54,7 @@ func troublesOf(d *appsv1.Deployment, pods []corev1.Pod) []string {
 	var troubles []string
 	for i := range pods {
 		pod := &pods[i]
-		if d.Spec.Selector == nil || !hasLabels(pod.Labels, d.Spec.Selector.MatchLabels) || isReady(pod) {
+		if d.Spec.Selector == nil || !labels.SelectorFromSet(d.Spec.Selector.MatchLabels).Matches(labels.Set(pod.Labels)) || isReady(pod) {
 			continue
 		}
 		trouble := fmt.Sprintf("Pod %s is %s", pod.Name, pod.Status.Phase)
@@ -65,15 +66,6 @@ func troublesOf(d *appsv1.Deployment, pods []corev1.Pod) []string {
 		troubles = append(troubles, trouble)
 	}
 	return troubles
-}
-
-func hasLabels(labels, wanted map[string]string) bool {
-	for key, value := range wanted {
-		if labels[key] != value {
-			return false
-		}
-	}
-	return true
 }
 
 func isReady(pod *corev1.Pod) bool {

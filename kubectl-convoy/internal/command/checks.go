@@ -10,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,6 +41,7 @@ var (
 	pods         = corev1.SchemeGroupVersion.WithResource("pods")
 	secrets      = corev1.SchemeGroupVersion.WithResource("secrets")
 	configMaps   = corev1.SchemeGroupVersion.WithResource("configmaps")
+	leases       = coordinationv1.SchemeGroupVersion.WithResource("leases")
 	reviews      = authorizationv1.SchemeGroupVersion.WithResource("selfsubjectaccessreviews")
 )
 

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -122,7 +121,6 @@ func (d *dumper) system(ctx context.Context) error {
 			return err
 		}
 	}
-	leases := coordinationv1.SchemeGroupVersion.WithResource("leases")
 	if err := d.list(ctx, "system/leases.yaml", leases, d.namespace, metav1.ListOptions{}); err != nil {
 		return err
 	}

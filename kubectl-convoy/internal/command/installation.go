@@ -54,19 +54,19 @@ func (i *installation) dial(env *environment) error {
 
 // leases reads those by which replicas share the work.
 func (i *installation) leases(ctx context.Context) ([]coordinationv1.Lease, error) {
-	list, err := i.anyKind.Resource(coordinationv1.SchemeGroupVersion.WithResource("leases")).Namespace(i.namespace).List(ctx, metav1.ListOptions{})
+	list, err := i.anyKind.Resource(leases).Namespace(i.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("Leases of namespace %s: %w", i.namespace, err)
 	}
-	var leases []coordinationv1.Lease
+	var all []coordinationv1.Lease
 	for n := range list.Items {
 		lease, err := typed[coordinationv1.Lease](&list.Items[n])
 		if err != nil {
 			return nil, err
 		}
-		leases = append(leases, *lease)
+		all = append(all, *lease)
 	}
-	return leases, nil
+	return all, nil
 }
 
 // clusters reads all Clusters.

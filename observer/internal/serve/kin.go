@@ -15,7 +15,6 @@ import (
 	"kumodo.io/convoy/internal/sources"
 	"kumodo.io/convoy/observer/internal/compare"
 	"kumodo.io/convoy/observer/internal/desired"
-	"kumodo.io/convoy/render"
 )
 
 // movesTimeout bounds how long is looked for Releases that take objects over: what would be
@@ -65,8 +64,13 @@ func (s *Server) newest(ctx context.Context, other *corev1alpha1.Release) (*desi
 	return found, nil
 }
 
-func declares(want *desired.Desired, key corev1alpha1.ObjectKey) bool {
-	return slices.ContainsFunc(want.Objects, func(object render.Object) bool { return unversioned(object.Key()) == unversioned(key) })
+// declared are the objects of a render, in whatever version of their kind.
+func declared(want *desired.Desired) map[corev1alpha1.ObjectKey]bool {
+	keys := make(map[corev1alpha1.ObjectKey]bool, len(want.Objects))
+	for _, object := range want.Objects {
+		keys[unversioned(object.Key())] = true
+	}
+	return keys
 }
 
 // givenUp tells of the owner of an object that a Release declares, too, whether it has it no
@@ -89,13 +93,13 @@ func (s *Server) givenUp(release *corev1alpha1.Release) func(ctx context.Context
 		if namespace != release.Namespace || other.Spec.ClusterRef != release.Spec.ClusterRef || !goesOn(other) {
 			return false
 		}
-		declared := newest.Get(name, func() map[corev1alpha1.ObjectKey]bool { return s.declared(ctx, other.DeepCopy()) })
-		return declared != nil && !declared[unversioned(key)]
+		keys := newest.Get(name, func() map[corev1alpha1.ObjectKey]bool { return s.newestDeclared(ctx, other.DeepCopy()) })
+		return keys != nil && !keys[unversioned(key)]
 	}
 }
 
-// declared are the objects of the newest render of a Release; nil when it cannot be told which.
-func (s *Server) declared(ctx context.Context, release *corev1alpha1.Release) map[corev1alpha1.ObjectKey]bool {
+// newestDeclared are the objects of the newest render of a Release; nil when it cannot be told which.
+func (s *Server) newestDeclared(ctx context.Context, release *corev1alpha1.Release) map[corev1alpha1.ObjectKey]bool {
 	ctx, cancel := context.WithTimeout(ctx, movesTimeout)
 	defer cancel()
 	target, err := s.Host.Connect(ctx, release)
@@ -106,11 +110,7 @@ func (s *Server) declared(ctx context.Context, release *corev1alpha1.Release) ma
 	if err != nil {
 		return nil
 	}
-	declared := make(map[corev1alpha1.ObjectKey]bool, len(newest.Objects))
-	for _, object := range newest.Objects {
-		declared[unversioned(object.Key())] = true
-	}
-	return declared
+	return declared(newest)
 }
 
 // goesOn tells whether nothing but time keeps a Release from applying its newest revision.

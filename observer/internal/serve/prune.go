@@ -156,12 +156,16 @@ func (s *Server) moves(ctx context.Context, release *corev1alpha1.Release, entri
 	defer cancel()
 	for _, other := range s.kin(ctx, release) {
 		newest, err := s.newest(ctx, other)
+		var keys map[corev1alpha1.ObjectKey]bool
+		if newest != nil {
+			keys = declared(newest)
+		}
 		for i := range result {
 			switch {
 			case !doomed(result[i]):
 			case err != nil:
 				result[i].Message = fmt.Sprintf("left the render, unless Release %s takes it over, which cannot be told now: %v", other.Name, err)
-			case newest != nil && declares(newest, entries[i].ObjectKey):
+			case keys[unversioned(entries[i].ObjectKey)]:
 				spare(&result[i], "moves to Release "+other.Name+", and stays until that has taken it over")
 			}
 		}
