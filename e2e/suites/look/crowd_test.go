@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -40,7 +41,15 @@ func newCrowd() *crowd {
 	Expect(err).NotTo(HaveOccurred())
 	pool := x509.NewCertPool()
 	Expect(pool.AppendCertsFromPEM(ca.Bundle())).To(BeTrue())
-	transport := &http.Transport{TLSClientConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: pool}, MaxIdleConnsPerHost: 2000}
+	// A connection that waits for its handshake longer than a server waits for a request is cut: on a slow
+	// machine thousands at once would be, before any of them has asked for something.
+	dialer := tls.Dialer{Config: &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: pool}}
+	shaking := make(chan struct{}, 200)
+	transport := &http.Transport{MaxIdleConnsPerHost: 2000, DialTLSContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		shaking <- struct{}{}
+		defer func() { <-shaking }()
+		return dialer.DialContext(ctx, network, address)
+	}}
 	DeferCleanup(transport.CloseIdleConnections)
 	return &crowd{client: &http.Client{Transport: transport}, codes: map[int]int{}, bodies: map[string]int{}}
 }
