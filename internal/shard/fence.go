@@ -62,7 +62,9 @@ func (f *Fence) Check() error {
 // Wrap returns a transport that asks the fence before it passes a write on, and again
 // whenever a piece of its body is taken to be sent: in between, a connection may have to be
 // opened or credentials to be fetched. A write whose body is not sent to its end is none to
-// the server. What has left the process cannot be called back. Reads pass.
+// the server. What has left the process cannot be called back; so that a shard is not given up
+// before its last write has taken effect, one whose caller is cut off is waited for, if it is
+// answered soon. Reads pass.
 func (f *Fence) Wrap(next http.RoundTripper) http.RoundTripper {
 	return &fencedTransport{fence: f, delegate: next}
 }
@@ -83,7 +85,49 @@ func (t *fencedTransport) RoundTrip(request *http.Request) (*http.Response, erro
 		}
 		return nil, err
 	}
-	return t.delegate.RoundTrip(t.guarded(request))
+	return t.finished(t.guarded(request))
+}
+
+// lingering is how long a write is waited for when its caller was cut off.
+const lingering = 3 * time.Second
+
+// finished sends a write. A cancelled request is forgotten by the client, not by the server: it
+// is cancelled only when the caller's time is over, when that on a shard is, or when no answer
+// comes.
+func (t *fencedTransport) finished(request *http.Request) (*http.Response, error) {
+	caller := request.Context()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(caller))
+	stop := context.AfterFunc(caller, func() {
+		if errors.Is(caller.Err(), context.Canceled) && t.fence.Check() == nil {
+			select {
+			case <-time.After(lingering):
+			case <-ctx.Done():
+			}
+		}
+		cancel()
+	})
+	end := func() { stop(); cancel() }
+	response, err := t.delegate.RoundTrip(request.WithContext(ctx))
+	if err != nil {
+		end()
+		if caller.Err() != nil && errors.Is(err, context.Canceled) && !errors.Is(err, ErrLeaseRanOut) {
+			err = caller.Err()
+		}
+		return nil, err
+	}
+	response.Body = answer{response.Body, end}
+	return response, nil
+}
+
+// answer is the body of the answer to a write; end frees what was kept for it.
+type answer struct {
+	io.ReadCloser
+	end func()
+}
+
+func (a answer) Close() error {
+	defer a.end()
+	return a.ReadCloser.Close()
 }
 
 func (t *fencedTransport) WrappedRoundTripper() http.RoundTripper { return t.delegate }

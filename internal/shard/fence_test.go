@@ -131,6 +131,76 @@ func TestALeaseThatWasTakenClosesTheFence(t *testing.T) {
 	})
 }
 
+// slow is a server that answers after a while, whether anybody waits or not.
+type slow time.Duration
+
+func (s slow) RoundTrip(request *http.Request) (*http.Response, error) {
+	select {
+	case <-time.After(time.Duration(s)):
+		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+	case <-request.Context().Done():
+		return nil, request.Context().Err()
+	}
+}
+
+// Whoever is cut off may give a shard up next, and what it has sent takes effect nevertheless.
+func TestAWriteWhoseCallerIsCutOff(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		server slow
+		method string
+		end    func(context.Context) (context.Context, context.CancelFunc)
+		over   bool // the time on a shard is
+		want   error
+		after  time.Duration
+	}{
+		{name: "is waited for", server: slow(2 * time.Second), after: 2 * time.Second},
+		{name: "is not waited for long", server: slow(time.Minute), want: context.Canceled, after: time.Second + lingering},
+		{name: "is not waited for when others may have the shard", server: slow(time.Minute), over: true, want: context.Canceled, after: time.Second},
+		{name: "is not waited for beyond its deadline", server: slow(time.Minute), want: context.DeadlineExceeded, after: time.Second,
+			end: func(ctx context.Context) (context.Context, context.CancelFunc) {
+				return context.WithTimeout(ctx, time.Second)
+			}},
+		{name: "reads are not", server: slow(time.Minute), method: http.MethodGet, want: context.Canceled, after: time.Second},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := NewWithT(t)
+				fence := &Fence{}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if test.end == nil {
+					time.AfterFunc(time.Second, func() {
+						if test.over {
+							fence.manager.Store(&Manager{clock: wrongClock{}, ending: time.Now()})
+						}
+						cancel()
+					})
+				} else {
+					var stop context.CancelFunc
+					ctx, stop = test.end(ctx)
+					defer stop()
+				}
+				method := test.method
+				if method == "" {
+					method = http.MethodDelete
+				}
+				request, err := http.NewRequestWithContext(ctx, method, "https://target.example.com/", nil)
+				g.Expect(err).NotTo(HaveOccurred())
+				began := time.Now()
+				response, err := fence.Wrap(test.server).RoundTrip(request)
+				g.Expect(time.Since(began)).To(Equal(test.after))
+				if test.want != nil {
+					g.Expect(err).To(MatchError(test.want))
+					return
+				}
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(response.Body.Close()).To(Succeed())
+			})
+		})
+	}
+}
+
 // A real server sees nothing that could be taken for the whole of a write.
 func TestAServerOfARefusedWrite(t *testing.T) {
 	g := NewWithT(t)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -21,8 +20,7 @@ import (
 
 // queue is what a change of ownership does with a controller.
 type queue interface {
-	Name() string
-	DropUnowned(ctx context.Context) error
+	DropUnowned()
 }
 
 // works tells whether this process works on the shard of a Cluster, and its Releases: it has the
@@ -101,9 +99,7 @@ func (m *Manager) ownershipChanged(ctx context.Context) func(gained, lost []int)
 		if len(lost) > 0 {
 			m.farewell.begin()
 			for _, queue := range []queue{m.clusters, m.releases, m.gitRepositories, m.helmRegistries, m.ociRegistries} {
-				if err := queue.DropUnowned(ctx); err != nil {
-					klog.FromContext(ctx).Info("Work on lost shards did not end", "controller", queue.Name(), "err", err)
-				}
+				queue.DropUnowned()
 			}
 			for _, gone := range m.farewell.end() {
 				m.releases.Enqueue(gone, base.PriorityResync)

@@ -175,17 +175,13 @@ func (c *Controller[K]) EnqueueAfter(key K, d time.Duration) {
 }
 
 // DropUnowned takes every key that Options.Owned disowns out of the queue, ends the
-// contexts of the reconciles of such keys, and waits until these have returned. It returns
-// an error when ctx ends first.
-func (c *Controller[K]) DropUnowned(ctx context.Context) error {
+// contexts of the reconciles of such keys, and waits until these have returned, also when
+// the controller is told to end meanwhile: what they write last is to be written before
+// others may own the keys.
+func (c *Controller[K]) DropUnowned() {
 	for _, finished := range c.queue.dropUnowned() {
-		select {
-		case <-finished:
-		case <-ctx.Done():
-			return fmt.Errorf("controller %s: wait for the work on keys that are no longer owned: %w", c.o.Name, context.Cause(ctx))
-		}
+		<-finished
 	}
-	return nil
 }
 
 // Run works on keys until ctx ends, and returns when every reconcile has returned. It can

@@ -254,9 +254,7 @@ func (m *Manager) shardsChanged(ctx context.Context) func(gained, lost []int) {
 	return func(gained, lost []int) {
 		if len(lost) > 0 {
 			for _, queue := range []*base.Controller[types.NamespacedName]{m.healthQueue, m.driftQueue} {
-				if err := queue.DropUnowned(ctx); err != nil {
-					klog.FromContext(ctx).Info("Work on lost shards did not end", "queue", queue.Name(), "err", err)
-				}
+				queue.DropUnowned()
 			}
 			m.forgetUnowned()
 			if m.core.byShard != nil {

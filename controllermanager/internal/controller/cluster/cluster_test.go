@@ -223,10 +223,10 @@ func TestWhatCouldNotBeWrittenIsLookedAtAgain(t *testing.T) {
 func TestClustersOfOthersAreForgotten(t *testing.T) {
 	w := newWorld(t)
 	w.pass()
-	w.Expect(w.DropUnowned(context.Background())).To(Succeed())
+	w.DropUnowned()
 	w.Expect(w.forgotten).To(BeEmpty())
 	w.unowned[key] = true
-	w.Expect(w.DropUnowned(context.Background())).To(Succeed())
+	w.DropUnowned()
 	w.Expect(w.forgotten).To(Equal([]string{"team/edge"}))
 	w.Expect(w.Controller.probes).To(BeEmpty())
 }

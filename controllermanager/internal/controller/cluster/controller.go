@@ -161,14 +161,13 @@ func (c *Controller) EnqueueShard(owned func(key types.NamespacedName) bool) {
 
 // DropUnowned ends the work on Clusters that are another process's now, as that of the
 // queue does, and forgets them: nobody shall ask after them here any more.
-func (c *Controller) DropUnowned(ctx context.Context) error {
-	err := c.Controller.DropUnowned(ctx)
+func (c *Controller) DropUnowned() {
+	c.Controller.DropUnowned()
 	for _, cluster := range c.clusters() {
 		if key := nameOf(cluster); !c.owns(key) {
 			c.drop(key)
 		}
 	}
-	return err
 }
 
 func (c *Controller) owns(key types.NamespacedName) bool {

@@ -47,7 +47,7 @@ func TestAClusterIsLookedAtAtOnceWhenItsSecretChanges(t *testing.T) {
 	w.Expect(w.probes).To(Equal(2))
 
 	w.unowned[key] = true
-	w.Expect(w.DropUnowned(t.Context())).To(Succeed())
+	w.DropUnowned()
 	w.Expect(told.tracked).To(BeEmpty())
 	w.Expect(w.secrets.states).To(BeEmpty())
 }

@@ -96,8 +96,8 @@ func (s *scope) renderIDOf(in render.Input) renderID {
 
 // DropUnowned ends the work on Releases that are another process's now, as that of the queue
 // does, and the errands for them; what was found for them is forgotten.
-func (c *Controller) DropUnowned(ctx context.Context) error {
-	err := c.Controller.DropUnowned(ctx)
+func (c *Controller) DropUnowned() {
+	c.Controller.DropUnowned()
 	owned := func(release types.NamespacedName) bool {
 		return c.config.Harness.Owned == nil || c.config.Harness.Owned(release)
 	}
@@ -105,7 +105,6 @@ func (c *Controller) DropUnowned(ctx context.Context) error {
 	c.questions.looks.retain(owned)
 	c.watched.retain(owned)
 	c.lacking.retain(owned)
-	return err
 }
 
 // Run works on Releases until ctx ends.

@@ -140,12 +140,11 @@ func (c *Controller[T]) EnqueueShard(owned func(key types.NamespacedName) bool) 
 
 // DropUnowned ends the work on sources that are another process's now, as that of the queue does,
 // and the checks of them.
-func (c *Controller[T]) DropUnowned(ctx context.Context) error {
-	err := c.Controller.DropUnowned(ctx)
+func (c *Controller[T]) DropUnowned() {
+	c.Controller.DropUnowned()
 	c.errands.Retain(func(source types.NamespacedName) bool {
 		return c.config.Harness.Owned == nil || c.config.Harness.Owned(source)
 	})
-	return err
 }
 
 // Run works on sources until ctx ends.
