@@ -11,9 +11,14 @@ import (
 	"k8s.io/client-go/rest"
 	clienttransport "k8s.io/client-go/transport"
 	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/utils/lru"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 )
+
+// maxConnections is how many identities of a target are remembered: whoever writes Releases names
+// them. A connection that is forgotten works on for those who have it.
+const maxConnections = 256
 
 // target is what all connections to one cluster share.
 type target struct {
@@ -23,7 +28,7 @@ type target struct {
 	actsAs    string // user that the credentials' own configuration impersonates
 
 	mu          sync.Mutex
-	connections map[string]*Connection // by impersonated user, "" for none
+	connections *lru.Cache // of *Connection by impersonated user, "" for none
 }
 
 // newTarget opens no connection yet. The config is not kept.
@@ -41,9 +46,9 @@ func newTarget(config *rest.Config, cluster *corev1alpha1.Cluster, options Optio
 	}
 	name := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name}
 	breaker := newBreaker(transport, options.Clock, strings.TrimSuffix(server.String(), "/"), options.UserAgent, func() { options.Changed(name) })
-	transport = breaker
+	transport = newBoundedTransport(breaker, server.Host, server.Path)
 	if options.ReadOnly {
-		transport = &readOnlyTransport{prefix: server.Path, delegate: breaker}
+		transport = &readOnlyTransport{prefix: server.Path, delegate: transport}
 	}
 	shared := &rest.Config{
 		Host:      server.String(),
@@ -54,7 +59,7 @@ func newTarget(config *rest.Config, cluster *corev1alpha1.Cluster, options Optio
 		WarningHandlerWithContext: rest.NoWarnings{},
 	}
 	limit(shared, breaker, cluster.Spec.QPS, cluster.Spec.Burst)
-	t := &target{config: shared, breaker: breaker, actsAs: config.Impersonate.UserName, connections: map[string]*Connection{}}
+	t := &target{config: shared, breaker: breaker, actsAs: config.Impersonate.UserName, connections: lru.New(maxConnections)}
 	t.discovery, err = newDiscoveryCache(shared, options.Clock)
 	if err != nil {
 		return nil, err
@@ -98,8 +103,8 @@ func (t *target) connection(user string) (*Connection, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if connection, ok := t.connections[user]; ok {
-		return connection, nil
+	if connection, ok := t.connections.Get(user); ok {
+		return connection.(*Connection), nil
 	}
 	config := rest.CopyConfig(t.config)
 	if user != "" {
@@ -109,7 +114,7 @@ func (t *target) connection(user string) (*Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.connections[user] = connection
+	t.connections.Add(user, connection)
 	return connection, nil
 }
 

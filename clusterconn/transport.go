@@ -44,6 +44,7 @@ func newTransport(config *rest.Config, wrap func(http.RoundTripper) http.RoundTr
 	}
 	// With a dialer of its own, it is nobody else's.
 	if base := baseOf(transport); own && base != nil {
+		base.MaxResponseHeaderBytes = maxHeaderBytes
 		base.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout}
 	}
 	return &promptTransport{delegate: transport}, nil

@@ -12,8 +12,12 @@ import (
 )
 
 // maxNamed is how many objects are watched by name at most: each takes a watch of the host. More
-// of them are not told of.
-const maxNamed = 512
+// of them are not told of. Once half of them are taken, a namespace that has maxNamedShare gets no
+// more: there is room for others.
+const (
+	maxNamed      = 512
+	maxNamedShare = 64
+)
 
 // Named watches single objects, each as long as somebody, an owner, wants to be told of it. The
 // Cache tells handlers of their changes; K identifies owners.
@@ -21,6 +25,7 @@ type Named[K comparable] struct {
 	cache  *Cache[types.NamespacedName]
 	logger klog.Logger
 	limit  int
+	share  int
 
 	mu      sync.Mutex
 	stopped bool
@@ -31,7 +36,7 @@ type Named[K comparable] struct {
 
 // NewNamed makes a Named that watches nothing.
 func NewNamed[K comparable](logger klog.Logger, c *Cache[types.NamespacedName]) *Named[K] {
-	return &Named[K]{cache: c, logger: logger, limit: maxNamed, wanted: map[K][]types.NamespacedName{}, owners: map[types.NamespacedName]int{}}
+	return &Named[K]{cache: c, logger: logger, limit: maxNamed, share: maxNamedShare, wanted: map[K][]types.NamespacedName{}, owners: map[types.NamespacedName]int{}}
 }
 
 // Want has these objects watched for an owner from now on, whether they exist or not, and no
@@ -47,7 +52,7 @@ func (n *Named[K]) Want(owner K, names []types.NamespacedName) {
 		switch {
 		case slices.Contains(n.wanted[owner], name):
 			continue
-		case n.owners[name] == 0 && len(n.owners) >= n.limit:
+		case n.owners[name] == 0 && !n.hasRoom(name.Namespace):
 			n.refuse(name)
 			continue
 		}
@@ -56,6 +61,20 @@ func (n *Named[K]) Want(owner K, names []types.NamespacedName) {
 			n.cache.Begin(klog.NewContext(context.Background(), n.logger), name, true)
 		}
 	}
+}
+
+// hasRoom tells whether one more object of a namespace may be watched.
+func (n *Named[K]) hasRoom(namespace string) bool {
+	if len(n.owners) < n.limit/2 {
+		return true
+	}
+	taken := 0
+	for name := range n.owners {
+		if name.Namespace == namespace {
+			taken++
+		}
+	}
+	return len(n.owners) < n.limit && taken < n.share
 }
 
 // refuse leaves an object unwatched.

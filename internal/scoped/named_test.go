@@ -94,3 +94,14 @@ func TestTheFirstListIsNoOldOne(t *testing.T) {
 	}
 	g.Expect(lists).To(Equal([]metav1.ListOptions{{LabelSelector: "a=b"}, {LabelSelector: "a=b", ResourceVersion: "7"}}))
 }
+
+func TestNoNamespaceTakesAllWatchesByName(t *testing.T) {
+	g := NewWithT(t)
+	n, _, _ := newNamed(t, newHost())
+	n.limit, n.share = 4, 1
+	n.Want("greedy", []types.NamespacedName{byNumber(0), byNumber(1), byNumber(2), byNumber(3)})
+	g.Expect(n.owners).To(HaveLen(2), "half of them")
+	other := types.NamespacedName{Namespace: "other", Name: "0"}
+	n.Want("other", []types.NamespacedName{other})
+	g.Expect(n.owners).To(HaveKeyWithValue(other, 1))
+}
