@@ -16,7 +16,7 @@ const tooMuch = "takes too much work"
 func TestRefusedBeforeItIsDone(t *testing.T) {
 	env, object := testEnvironment(t), hostile()
 	doubled := "[object.text]" + strings.Repeat(".map(a, a + a)", 60)
-	shared := "[[object.text]]" + strings.Repeat(".map(a, [a, a])", 60)
+	shared := "[[object.text]]" + strings.Repeat(".map(a, [a, a])", 45)
 	for name, text := range map[string]string{
 		"a result that is too long":          `object.text.replace("", object.text) == ""`,
 		"a separator that is too long":       `object.list.join(object.text) == ""`,

@@ -24,7 +24,7 @@ var costs = map[string]cost{
 	operators.LogicalAnd: once, operators.LogicalOr: once, operators.LogicalNot: once, operators.Conditional: once,
 	operators.Index: once, operators.OptIndex: once, operators.OptSelect: once,
 	operators.NotStrictlyFalse: once, operators.OldNotStrictlyFalse: once,
-	turnOf: once, weighed: heavy(1), looped: keys,
+	turnOf: once, weighed: heavy(1), looped: keys, keyed: once,
 
 	operators.Equals: equality, operators.NotEquals: equality,
 	operators.In: within, operators.OldIn: within, overloads.DeprecatedIn: within,

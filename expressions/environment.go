@@ -5,6 +5,7 @@ package expressions
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -20,6 +21,8 @@ const (
 	// MaxNodes is how many parts an expression may have when its macros are expanded: some copy what they
 	// are given.
 	MaxNodes = 20_000
+	// MaxCheckWork is how much work a check of its types may be; see [Environment.CheckWork].
+	MaxCheckWork = 300_000
 
 	// maxRange bounds lists.range, besides its cost.
 	maxRange = 10_000
@@ -92,6 +95,10 @@ func (e *Environment) Parse(text string) (*cel.Ast, error) {
 	if count(parsed.NativeRep().Expr(), MaxNodes) > MaxNodes {
 		return nil, fmt.Errorf("the expression has more than %d parts, with its macros expanded", MaxNodes)
 	}
+	if work := e.CheckWork(parsed.NativeRep()); work > MaxCheckWork {
+		return nil, fmt.Errorf("the expression is too large to be checked: its parts times its lists, maps and optionals are %d, with its macros expanded, at most %d are allowed",
+			work, MaxCheckWork)
+	}
 	if err := e.bounded(parsed.NativeRep()); err != nil {
 		return nil, err
 	}
@@ -120,17 +127,28 @@ func (e *Environment) Compile(text string, want *cel.Type) (program *Program, er
 	if got := checked.OutputType(); !got.IsExactType(want) && !got.IsExactType(cel.DynType) {
 		return nil, fmt.Errorf("must be of type %s, is of type %s", want, got)
 	}
-	planned, err := e.env.Program(checked, cel.CustomDecoratorV2(e.charged))
+	planning := &planning{Environment: e}
+	planned, err := e.env.Program(checked, cel.CustomDecoratorV2(planning.charged))
 	if err != nil {
 		return nil, err
 	}
-	return &Program{program: planned, base: parts(checked.NativeRep().Expr())}, nil
+	root := checked.NativeRep().Expr()
+	held := len(text) + partBytes*count(root, math.MaxInt) + stateBytes*int(planning.literals.states) //nolint:gosec // at most maxStates
+	return &Program{program: planned, base: parts(root), held: held}, nil
 }
+
+const (
+	// partBytes is what a part of an expression takes in a program, at the most.
+	partBytes = 1 << 10
+	// stateBytes is what a state of a regular expression does.
+	stateBytes = 128
+)
 
 // Program is an expression that compiled. It is safe for concurrent use.
 type Program struct {
 	program cel.Program
 	base    uint64 // the cost of each part once
+	held    int    // how many bytes it takes, at the most
 }
 
 // maxError is how long an error of an evaluation may be: it can quote what it fails at.

@@ -13,52 +13,65 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-const (
-	// maxTyped is how many parts of an expression may make a type of others: lists, maps, optionals.
-	maxTyped = 60
-	// computedKeys is what a map counts for that can have the type of a part twice.
-	computedKeys = 12
-)
-
-// bounded keeps the types of a parsed expression small: cel-go writes each out as a text wherever it compares
-// it, to the depth that the expression has, or as a tree that doubles with each `{a: a}`. In an
-// expression that has more than so many lists, maps and optionals, they are dynamic for what they are part of.
-// No type is then deeper than they are many, whatever is inferred of an empty list later.
-func (e *Environment) bounded(tree *ast.AST) error {
-	var built []ast.Expr
-	optional := map[int64]bool{} // cel-go must see that they are
-	count := 0
+// CheckWork tells how much work it is to check the types of an expression: its parts, times those that make a
+// type of others, lists, maps and optionals. cel-go copies all types that it infers again and again, and writes
+// each out as a text wherever it compares it.
+func (e *Environment) CheckWork(tree *ast.AST) int {
+	all, typed := 0, 1
 	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(part ast.Expr) {
+		all++
+		if e.isTyped(part) {
+			typed++
+		}
+	}))
+	return all * typed
+}
+
+// maxDeep is how many parts may make types that are within each other; see bounded.
+const maxDeep = 60
+
+// bounded keeps the types of a parsed expression small. A map can have a type twice, as `{a: a}` has, or as an
+// empty one may be inferred to have: some such within each other are a tree with more parts than any memory
+// holds. So keys that are no literals have no type. Then no type is deeper than there are lists, maps and
+// optionals of other than literals, whatever is inferred of an empty list later. In an expression that has more
+// than so many of these, all are dynamic for what they are part of.
+func (e *Environment) bounded(tree *ast.AST) error {
+	var built, keyless []ast.Expr
+	optional := map[int64]bool{} // cel-go must see that they are
+	isComputed := func(part ast.Expr) bool { return part.Kind() != ast.LiteralKind }
+	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(part ast.Expr) {
+		if !e.isTyped(part) {
+			return
+		}
 		switch part.Kind() {
 		case ast.ListKind:
-			count++
 			for _, i := range part.AsList().OptionalIndices() {
 				optional[part.AsList().Elements()[i].ID()] = true
 			}
 		case ast.MapKind:
-			count++
-			for _, entry := range part.AsMap().Entries() {
+			isKeyless := func(entry ast.EntryExpr) bool { return isComputed(entry.AsMapEntry().Key()) }
+			entries := part.AsMap().Entries()
+			if len(entries) == 0 || slices.ContainsFunc(entries, isKeyless) {
+				keyless = append(keyless, part)
+			}
+			for _, entry := range entries {
 				optional[entry.AsMapEntry().Value().ID()] = entry.AsMapEntry().IsOptional()
 			}
-			if slices.ContainsFunc(part.AsMap().Entries(), func(entry ast.EntryExpr) bool { return entry.AsMapEntry().Key().Kind() != ast.LiteralKind }) {
-				count += computedKeys
-			}
-		case ast.CallKind:
-			if !e.isBuilder(part.AsCall()) {
-				return
-			}
-			count++
 		default:
-			return
 		}
-		built = append(built, part)
+		if inner := children(part); len(inner) == 0 || slices.ContainsFunc(inner, isComputed) {
+			built = append(built, part)
+		}
 	}))
-	if count <= maxTyped {
-		return nil
-	}
 	m, err := newMetering(tree)
 	if err != nil {
 		return err
+	}
+	if len(built) <= maxDeep {
+		for _, part := range keyless {
+			m.wrap(part, keyed)
+		}
+		return nil
 	}
 	for _, part := range built {
 		if !optional[part.ID()] {
@@ -66,6 +79,19 @@ func (e *Environment) bounded(tree *ast.AST) error {
 		}
 	}
 	return nil
+}
+
+// Written gives a part of an expression that was parsed as it is written, without what bounds its types.
+func Written(part ast.Expr) ast.Expr {
+	if part.Kind() == ast.CallKind && part.AsCall().FunctionName() == keyed {
+		return part.AsCall().Args()[0]
+	}
+	return part
+}
+
+// isTyped tells whether a part makes a type of others.
+func (e *Environment) isTyped(part ast.Expr) bool {
+	return part.Kind() == ast.ListKind || part.Kind() == ast.MapKind || part.Kind() == ast.CallKind && e.isBuilder(part.AsCall())
 }
 
 // isBuilder tells whether a call is one of a function whose type is larger than those of its arguments.

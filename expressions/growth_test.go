@@ -17,9 +17,9 @@ import (
 )
 
 // mostCompiled is what compiling an expression may allocate in all.
-const mostCompiled = 256 << 20
+const mostCompiled = 128 << 20
 
-// The types of an expression do not grow with what is written, as a tree or in depth.
+// The types of an expression do not grow with what is written, as a tree or in depth or number.
 func TestTypesAreBounded(t *testing.T) {
 	env := testEnvironment(t)
 	for _, of := range []struct{ start, level, end string }{
@@ -38,11 +38,16 @@ func TestTypesAreBounded(t *testing.T) {
 		{"[int]", ".map(a,{type(a):type(a)})", "==[]"},
 		{"true&&", "[[]].all(a,", "[[]].all(b,a[0]==b)"},
 		{"true&&", "[{}].all(a,[a,{{a:a}:a}]==[]&&", "true"},
+		{"[{}].all(a,true&&", "[{}].all(b,b[a]==a&&[{}].all(a,a[b]==b&&", "true"},
+		{"[]", ".sortBy(a,a)", "==[]"}, {"[]", ".sortBy(a,[])", "==[]"}, {"[", "[].sortBy(a,a),", "1]==[]"}, {"[", "[].sortBy(a,[]),", "1]==[]"},
+		{"[", "[]+[],", "1]==[]"}, {"", "{}=={}||", "true"}, {"[", "[].min(),", "1]==[]"}, {"[", "[].map(a,a),", "1]==[]"}, {"[", "[[]],", "1]==[]"},
+		{"", "optional.none().or(optional.none())==[]||", "true"}, {"[", "{}[{}],", "1]==[]"}, {"", "[]<[]?[]:", "[]"},
+		{"object.all(a,", "a+a||", "true"}, {"object.all(a,", "a[a]||", "true"},
 		{"", "[", "1"}, {"", "{1:", "1"}, {"", "{{1:", "1"}, {"", "optional.of(", "1"}, {"", "type(", "1"}, {"", "[?optional.of(", "1"},
 	} {
 		t.Run(of.level, func(t *testing.T) {
 			g := NewWithT(t)
-			for n := 13; n <= 160; n *= 3 {
+			for n := 7; ; n *= 2 {
 				text := of.start + strings.Repeat(of.level, n) + of.end
 				if text += closing(text); len(text) > MaxBytes {
 					return
@@ -73,15 +78,37 @@ func TestManyListsAndMaps(t *testing.T) {
 	g := NewWithT(t)
 	env := testEnvironment(t)
 	for _, text := range []string{
-		"[1]" + strings.Repeat(".map(a,[a])", 80) + ".all(a,a" + strings.Repeat("[0]", 80) + "==1)",
+		"[1]" + strings.Repeat(".map(a,[a])", 60) + ".all(a,a" + strings.Repeat("[0]", 60) + "==1)",
 		"[1]" + strings.Repeat(".map(a,{a:a}).map(a,a.map(b,a[b])[0])", 30) + "==[1]",
 		"[{'a':[1,2]}" + strings.Repeat(",{'a':[1,2]}", 70) + "].all(a,a.a.map(b,b+1)==[2,3])",
 		"lists.range(9999).map(a,a)" + strings.Repeat(".map(a,a)", 3) + ".size()==9999&&[" + strings.Repeat("[1],", 70) + "[1]].distinct()==[[1]]",
 		"[?optional.of(1)" + strings.Repeat(",?optional.of(1)", 60) + "].size()==61",
+		"['a'.split(',')" + strings.Repeat(",['b','c']", 70) + "].size()==71",
 	} {
 		holds, err := evaluated(g, env, text, nil, Budget)
 		g.Expect(err).NotTo(HaveOccurred(), text)
 		g.Expect(holds).To(BeTrue(), text)
+	}
+}
+
+// What takes too much work to check is refused before it is checked.
+func TestCheckIsBounded(t *testing.T) {
+	g := NewWithT(t)
+	env := testEnvironment(t)
+	for text, refused := range map[string]bool{
+		"[]" + strings.Repeat(".sortBy(a,a)", 160) + "==[]":                                   true,
+		"[" + strings.Repeat("[]+[],", 330) + "[]]==[]":                                       true,
+		strings.Repeat("object.a in ['x','y','z']||", 75) + "true":                            false,
+		strings.Repeat("has(object.a.b)&&object.?a.?b.orValue('')=='c'&&", 42) + "true":       false,
+		strings.Repeat("object.l.exists(c,c.type=='R'&&c.status=='T')&&", 43) + "true":        false,
+		strings.Repeat("object.?a.orValue({})=={}||object.?b.orValue([])==[]||", 30) + "true": false,
+	} {
+		_, err := env.Compile(text, cel.BoolType)
+		if refused {
+			g.Expect(err).To(MatchError(ContainSubstring("too large to be checked")), text)
+		} else {
+			g.Expect(err).NotTo(HaveOccurred(), text)
+		}
 	}
 }
 
@@ -121,6 +148,22 @@ func TestPatternsAreBounded(t *testing.T) {
 				_, err := env.Compile(`"a".matches("`+flag+strings.Repeat(class, 20)+`")`, cel.BoolType)
 				NewWithT(t).Expect(err).To(MatchError(ContainSubstring("folds too many letters")), flag+class)
 			}
+		}
+	})
+	t.Run("literals together", func(t *testing.T) {
+		g := NewWithT(t)
+		for text, message := range map[string]string{
+			strings.Repeat(`"".matches("(?:a?b?c?){999}")||`, 2) + "true":                   "repeats too much",
+			strings.Repeat(`"".matches("(?i)[B-\\x{1e942}]")||`, 3) + "true":                "folds too many letters",
+			`"".matches("x{900}") || "".find("x{900}") == "" || "".findAll("x{900}") == []`: "",
+		} {
+			program, err := env.Compile(text, cel.BoolType)
+			if message == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(program.held).To(BeNumerically(">", 2700*stateBytes))
+				continue
+			}
+			g.Expect(err).To(MatchError(ContainSubstring(message)), text)
 		}
 	})
 	t.Run("what is common", func(t *testing.T) {
@@ -164,6 +207,7 @@ func TestSearchesAreBounded(t *testing.T) {
 		`lists.range(20).all(i, object.lists.lastIndexOf([i]) == -1)`,
 		`lists.range(20).all(i, !([i] in object.lists))`,
 		`lists.range(20).all(i, object.fields.exists(k, true))`,
+		`lists.range(20).all(i, optional.of(1).optFlatMap(x, object.fields).exists(k, true))`,
 	} {
 		_, err := evaluated(g, testEnvironment(t), text, object, Budget)
 		g.Expect(err).To(MatchError(ContainSubstring(tooMuch)), text)

@@ -104,6 +104,7 @@ var written = map[string][]string{
 	"math.@min":                {"math.least(object.list)", "math.least(object.ints)"},
 	operators.NotStrictlyFalse: {"object.list.exists(e, e == object.text)"}, operators.OldNotStrictlyFalse: nil,
 	turnOf: {"object.list.map(e, object.list)"}, weighed: {"[object.list, object.fields]"}, looped: {"object.fields.all(k, k != '')"},
+	keyed: {"{object.text: object.list}"},
 }
 
 // hostileCalls writes calls of an overload with large arguments.

@@ -24,22 +24,26 @@ import (
 //   - what is put into a list or map, or looked up in one, by its weight to the leaves ([weighed]): so no value
 //     has more leaves than were paid for, though lists are shared, and no error quotes more.
 //
+// [keyed] is no payment: it keeps the types of maps small (growth.go).
+//
 // cel-go's own CostLimit counts a call after it returned, a list of any length as ten units, and literals as
 // nothing.
 const (
 	turnOf  = "@turn"
 	weighed = "@weighed"
 	looped  = "@looped"
+	keyed   = "@keyed"
 )
 
 func internals() []cel.EnvOption {
-	a := cel.TypeParamType("A")
+	a, b := cel.TypeParamType("A"), cel.TypeParamType("B")
 	same := cel.UnaryBinding(func(value ref.Val) ref.Val { return value })
 	return []cel.EnvOption{
 		cel.Function(turnOf, cel.Overload("turn", []*cel.Type{a, cel.IntType}, a,
 			cel.BinaryBinding(func(value, _ ref.Val) ref.Val { return value }))),
 		cel.Function(weighed, cel.Overload("weighed", []*cel.Type{a}, a, same)),
 		cel.Function(looped, cel.Overload("looped", []*cel.Type{a}, a, same)),
+		cel.Function(keyed, cel.Overload("keyed", []*cel.Type{cel.MapType(a, b)}, cel.MapType(cel.DynType, b), same)),
 	}
 }
 
@@ -154,7 +158,7 @@ func (m *metering) visit(e ast.Expr) {
 		fold := e.AsComprehension()
 		turn := parts(fold.LoopStep()) + parts(fold.LoopCondition())
 		m.wrap(fold.LoopStep(), turnOf, m.factory.NewLiteral(m.id(fold.LoopStep()), types.Int(turn))) //nolint:gosec // an expression has MaxNodes parts.
-		if kind := fold.IterRange().Kind(); kind != ast.ListKind && kind != ast.ComprehensionKind {   // those are no maps
+		if fold.IterRange().Kind() != ast.ListKind {                                                  // any other may be a map, also what a macro gives
 			m.wrap(fold.IterRange(), looped)
 		}
 	}
@@ -182,8 +186,14 @@ func (m *metering) id(at ast.Expr) int64 {
 	return m.last
 }
 
+// planning makes the steps of one expression.
+type planning struct {
+	*Environment
+	literals patterns
+}
+
 // charged makes a step of an evaluation pay what it costs.
-func (e *Environment) charged(step interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+func (p *planning) charged(step interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	one, ok := step.(interpreter.InterpretableCall)
 	if !ok {
 		return step, nil
@@ -198,9 +208,9 @@ func (e *Environment) charged(step interpreter.InterpretableV2) (interpreter.Int
 	}
 	paid := &call{InterpretableCall: one, cost: costOf(one.Function())}
 	if function, ok := patterned[one.Function()]; ok {
-		return paid, paid.withPattern(function)
+		return paid, paid.withPattern(function, &p.literals)
 	}
-	run := e.binding(one)
+	run := p.binding(one)
 	paid.run = func(_ *budget, args []ref.Val) ref.Val { return run(args...) }
 	return paid, nil
 }

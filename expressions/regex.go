@@ -20,9 +20,9 @@ import (
 const (
 	// maxPattern is how long a regular expression may be in bytes.
 	maxPattern = 1 << 10
-	// maxStates is how many states its automaton may have: `x{1000}` has a thousand of seven bytes.
+	// maxStates is how many states automata may have: that of `x{1000}` has a thousand of seven bytes.
 	maxStates = 10_000
-	// maxFolded is how many letters its classes may have that stand for both cases.
+	// maxFolded is how many letters classes may have that stand for both cases.
 	maxFolded = 250_000
 	// lastFolded is the last letter that has two cases: regexp looks at none beyond.
 	lastFolded = 0x1e943
@@ -37,16 +37,20 @@ var (
 	script = regexp.MustCompile(`\\[pP]`)
 )
 
-// pattern compiles a regular expression that is not too large, and gives how many states its automaton has,
-// about. It pays for each step before it is done. Errors name no more of it than is allowed.
-func pattern(text string, pay func(cost uint64)) (*regexp.Regexp, uint64, error) {
+// patterns counts what the regular expressions of one expression have together, of those that are literals, or
+// what one has that is not: it is kept as long as the expression is.
+type patterns struct{ letters, states uint64 }
+
+// compile compiles a regular expression that is not too large with those before it, and gives how many states
+// its automaton has, about. It pays for each step before it is done. Errors name no more of it than is allowed.
+func (p *patterns) compile(text string, pay func(cost uint64)) (*regexp.Regexp, uint64, error) {
 	if len(text) > maxPattern {
 		return nil, 0, fmt.Errorf("the regular expression has %d bytes, at most %d are allowed", len(text), maxPattern)
 	}
 	pay(uint64(8 * len(text))) //nolint:gosec // not negative
 	letters := folded(text)
-	if letters > maxFolded {
-		return nil, 0, fmt.Errorf("the regular expression folds too many letters: %d in all ranges of classes, at most %d are allowed", letters, maxFolded)
+	if p.letters = plus(p.letters, letters); p.letters > maxFolded {
+		return nil, 0, fmt.Errorf("the regular expression folds too many letters: %d are in all ranges of classes together, at most %d are allowed", p.letters, maxFolded)
 	}
 	pay(uint64(400*len(script.FindAllStringIndex(text, -1))) + letters/4) //nolint:gosec // not negative
 	tree, err := syntax.Parse(text, syntax.Perl)
@@ -54,8 +58,8 @@ func pattern(text string, pay func(cost uint64)) (*regexp.Regexp, uint64, error)
 		return nil, 0, err
 	}
 	n := statesOf(tree)
-	if n > maxStates {
-		return nil, 0, fmt.Errorf("the regular expression repeats too much: it has %d states, at most %d are allowed", n, maxStates)
+	if p.states = plus(p.states, n); p.states > maxStates {
+		return nil, 0, fmt.Errorf("the regular expression repeats too much: there are %d states together, at most %d are allowed", p.states, maxStates)
 	}
 	pay(n)
 	re, err := regexp.Compile(text)
@@ -137,12 +141,12 @@ func findAll(re *regexp.Regexp, args []ref.Val, pay func(searches uint64)) ref.V
 }
 
 // withPattern makes a call run one of them: with the pattern compiled once, where it is a literal.
-func (c *call) withPattern(function func(*regexp.Regexp, []ref.Val, func(uint64)) ref.Val) error {
+func (c *call) withPattern(function func(*regexp.Regexp, []ref.Val, func(uint64)) ref.Val, literals *patterns) error {
 	searched := func(re *regexp.Regexp, n uint64, left *budget, args []ref.Val) ref.Val {
 		return function(re, args, func(searches uint64) { left.spend(times(searches, matching(textOf(args[0]), n))) })
 	}
 	if literal, ok := c.Args()[1].(interpreter.InterpretableConst); ok {
-		re, n, err := pattern(textOf(literal.Value()), func(uint64) {})
+		re, n, err := literals.compile(textOf(literal.Value()), func(uint64) {})
 		if err != nil {
 			return fmt.Errorf("invalid %s argument: %w", c.Function(), err)
 		}
@@ -160,7 +164,7 @@ func (c *call) withPattern(function func(*regexp.Regexp, []ref.Val, func(uint64)
 				return types.MaybeNoSuchOverloadErr(text)
 			}
 		}
-		re, n, err := pattern(textOf(args[1]), left.spend)
+		re, n, err := new(patterns).compile(textOf(args[1]), left.spend)
 		if err != nil {
 			return types.WrapErr(err)
 		}

@@ -29,16 +29,23 @@ func compileExpression(text string, want *cel.Type) (*expressions.Program, error
 	return env.Compile(text, want)
 }
 
-// expression is one that compiled. What runs it is made when it is first needed, and kept:
+// expression is one that compiled. What runs it is made when it is first needed, and kept in programs:
 // most rules of a large collection are for kinds that a cluster has no object of.
 type expression func() (*expressions.Program, error)
 
+// programs of the expressions of all rules: they can be large, and who may write rules can write many.
+var programs expressions.Cache
+
 // checkedExpression compiles an expression that must be able to give a value of the type.
 func checkedExpression(text string, want *cel.Type) (expression, error) {
-	if _, err := compileExpression(text, want); err != nil {
+	env, err := environment()
+	if err != nil {
 		return nil, err
 	}
-	return sync.OnceValues(func() (*expressions.Program, error) { return compileExpression(text, want) }), nil
+	if _, err := env.Compile(text, want); err != nil {
+		return nil, err
+	}
+	return func() (*expressions.Program, error) { return programs.Compile(env, text, want) }, nil
 }
 
 // evaluate runs an expression and gives its value, which must be a T.

@@ -113,8 +113,12 @@ func newTypeCheck(kind schema.GroupVersionKind, of *openapi.Schema) (*typeCheck,
 	return &typeCheck{kind: kind, parser: env, types: declared, env: checks}, nil
 }
 
-// readingsLimit bounds how often an expression is checked anew with a part read in another way.
-const readingsLimit = 100
+const (
+	// readingsLimit bounds how often an expression is checked anew with a part read in another way.
+	readingsLimit = 100
+	// readingsWork bounds the work of all these checks, which is that of some of the largest expressions.
+	readingsWork = 4 * expressions.MaxCheckWork
+)
 
 // expression checks an expression that must be able to give a value of the type.
 func (c *typeCheck) expression(text string, want *cel.Type) []Finding {
@@ -126,7 +130,11 @@ func (c *typeCheck) expression(text string, want *cel.Type) []Finding {
 		return nil
 	}
 	tree, source := parsed.NativeRep(), common.NewTextSource(text)
+	left := readingsWork
 	for range readingsLimit {
+		if left -= c.parser.CheckWork(tree); left < 0 {
+			return nil
+		}
 		checked, errs := checker.Check(ast.Copy(tree), source, c.env)
 		again := false
 		for _, err := range errs.GetErrors() {

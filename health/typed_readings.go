@@ -7,6 +7,8 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
+
+	"kumodo.io/convoy/expressions"
 )
 
 // An evaluation sees maps where a schema has objects, and JSON does not tell an integer from
@@ -93,6 +95,7 @@ func readEmpty(part ast.Expr, operands []ast.Expr) bool {
 }
 
 func isEmpty(e ast.Expr) bool {
+	e = expressions.Written(e)
 	return e.Kind() == ast.MapKind && e.AsMap().Size() == 0 || e.Kind() == ast.LiteralKind && e.AsLiteral().Type() == types.NullType
 }
 

@@ -18,12 +18,8 @@ import (
 	"kumodo.io/convoy/expressions"
 )
 
-const (
-	// variableRelease is the only variable of a readyExpr: the Release depended on.
-	variableRelease = "release"
-	// maxExpressions is how many compiled expressions are kept.
-	maxExpressions = 1000
-)
+// variableRelease is the only variable of a readyExpr: the Release depended on.
+const variableRelease = "release"
 
 // releaseEnvironment is built once: it takes longer than compiling an expression.
 var releaseEnvironment = sync.OnceValues(func() (*expressions.Environment, error) {
@@ -31,10 +27,7 @@ var releaseEnvironment = sync.OnceValues(func() (*expressions.Environment, error
 })
 
 // readyExpressions compiles and keeps the expressions of spec.dependsOn.
-type readyExpressions struct {
-	mu       sync.Mutex
-	programs map[string]*expressions.Program
-}
+type readyExpressions struct{ programs expressions.Cache }
 
 // holds tells whether an expression is true of a Release. A field that the Release does
 // not have yet is no error: the expression is not true then. Errors are those of an
@@ -116,26 +109,9 @@ func absentField(err error) bool {
 }
 
 func (e *readyExpressions) program(expression string) (*expressions.Program, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if program, ok := e.programs[expression]; ok {
-		return program, nil
-	}
-	program, err := compileExpression(expression)
-	if err != nil {
-		return nil, err
-	}
-	if e.programs == nil || len(e.programs) >= maxExpressions {
-		e.programs = map[string]*expressions.Program{}
-	}
-	e.programs[expression] = program
-	return program, nil
-}
-
-func compileExpression(expression string) (*expressions.Program, error) {
 	env, err := releaseEnvironment()
 	if err != nil {
 		return nil, err
 	}
-	return env.Compile(expression, cel.BoolType)
+	return e.programs.Compile(env, expression, cel.BoolType)
 }
