@@ -26,12 +26,13 @@ type sizes struct {
 	events   int // that happen to each
 }
 
-// Variants: how long nothing happens, and the same number of objects in a hundredth of the
-// Releases.
+// Variants: how long nothing happens, the same number of objects in a hundredth of the
+// Releases, and four times as many objects of each Release.
 const (
 	oneMinute  = "one-minute"
 	tenMinutes = "ten-minutes"
 	large      = "large-releases"
+	fourTimes  = "four-times"
 )
 
 func sizesOf(settings benchmark.Settings) sizes {
@@ -41,6 +42,9 @@ func sizesOf(settings benchmark.Settings) sizes {
 	}
 	if settings.Has(large) {
 		z.releases, z.each = max(z.releases/100, 1), z.each*100
+	}
+	if settings.Has(fourTimes) {
+		z.each *= 4
 	}
 	switch {
 	case settings.Has(tenMinutes):
@@ -73,7 +77,7 @@ func works() []work {
 func Benchmark() benchmark.Benchmark {
 	b := benchmark.Benchmark{
 		ID: "B5", Name: "observer", About: "drift corrected; B3 is idle; what convoy-observer holds, asks and writes",
-		Variants: []string{oneMinute, tenMinutes, large}, Run: run,
+		Variants: []string{oneMinute, tenMinutes, large, fourTimes}, Run: run,
 	}
 	for _, w := range works() {
 		b.Works = append(b.Works, w.name)

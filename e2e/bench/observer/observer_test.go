@@ -27,5 +27,8 @@ func TestSizes(t *testing.T) {
 		if !quick {
 			g.Expect(few.objects()).To(Equal(many.objects()))
 		}
+		more := sizesOf(benchmark.Settings{Quick: quick, Variants: []string{large, fourTimes}})
+		g.Expect(more.releases).To(Equal(few.releases))
+		g.Expect(more.objects()).To(Equal(4 * few.objects()))
 	}
 }

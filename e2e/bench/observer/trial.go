@@ -155,8 +155,12 @@ func (t *trial) measured(ctx context.Context) error {
 	if err := t.newMeter(ctx); err != nil || t.empty != nil {
 		return err
 	}
+	t.settings.Say("waiting for the empty processes to settle")
+	if _, err := t.memoryAtRest(ctx); err != nil {
+		return err
+	}
 	var err error
-	t.empty, err = t.ownMemory(ctx)
+	t.empty, err = t.memoryAtRest(ctx)
 	return err
 }
 

@@ -30,7 +30,11 @@ func (t *trial) memory(ctx context.Context) error {
 		return err
 	}
 	t.figure("memory, all delivered", "renders by convoy-observer", "", seen[renders])
-	return t.hold(ctx, "memory, all delivered")
+	now, err := t.memoryNow(ctx)
+	if err != nil {
+		return err
+	}
+	return t.hold(ctx, "memory, all delivered", now)
 }
 
 // idle is B3: nothing happens to the Releases.
@@ -42,8 +46,12 @@ func (t *trial) idle(ctx context.Context) error {
 		return err
 	}
 	var seen counts
+	var now map[string]memory
 	costs, err := t.meter.Measure(ctx, func() (err error) {
-		seen, err = t.counting(ctx, func() error { return t.nothing(ctx) })
+		seen, err = t.counting(ctx, func() (err error) {
+			now, err = t.memoryAtRest(ctx)
+			return err
+		})
 		return err
 	})
 	if err != nil {
@@ -55,17 +63,7 @@ func (t *trial) idle(ctx context.Context) error {
 	for key, value := range costs {
 		t.figure("idle", key.Of+", processor time", "% of a core", value/10/t.sizes.idle.Seconds())
 	}
-	return t.hold(ctx, "idle")
-}
-
-// nothing is what happens while nothing does.
-func (t *trial) nothing(ctx context.Context) error {
-	select {
-	case <-time.After(t.sizes.idle):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return t.hold(ctx, "idle", now)
 }
 
 // drift is B5: a field of one object after the other is edited, and corrected.
@@ -154,13 +152,17 @@ func (t *trial) restart(ctx context.Context) error {
 	if err := t.newMeter(ctx); err != nil {
 		return err
 	}
-	if err := t.hold(ctx, "restart-observer"); err != nil {
+	now, err := t.memoryNow(ctx)
+	if err != nil {
 		return err
 	}
-	if err := t.nothing(ctx); err != nil {
+	if err := t.hold(ctx, "restart-observer", now); err != nil {
 		return err
 	}
-	return t.hold(ctx, "restart-observer, a while later")
+	if now, err = t.memoryAtRest(ctx); err != nil {
+		return err
+	}
+	return t.hold(ctx, "restart-observer, a while later", now)
 }
 
 // pause is how long nothing is done by a process that has nothing more to do; longer than it

@@ -63,7 +63,7 @@ func (c *Controller) compare(ctx context.Context, release *corev1alpha1.Release,
 		version, seen := c.version(ctx, t, object.Key())
 		switch {
 		case seen && !m.full && inventory.asApplied(release, entries[identity(object.Key())], version):
-		case seen && !m.full && m.clean[identity(object.Key())] == (cleanAt{object.Digest, version}):
+		case seen && !m.full && m.isClean(object.Key(), object.Digest, version):
 			versions[i] = version
 		default:
 			places, keys = append(places, i), append(keys, object.Key())
@@ -77,12 +77,12 @@ func (c *Controller) compare(ctx context.Context, release *corev1alpha1.Release,
 			versions[i] = "" // the inventory knows that
 		}
 	})
-	m.clean = map[corev1alpha1.ObjectKey]cleanAt{}
+	m.clean = map[uint64]bool{}
 	for i, outcome := range outcomes {
 		switch {
 		case outcome == nil && versions[i] == "":
 		case outcome == nil:
-			m.clean[identity(want.Objects[i].Key())] = cleanAt{want.Objects[i].Digest, versions[i]}
+			m.setClean(want.Objects[i].Key(), want.Objects[i].Digest, versions[i])
 		case outcome.err != nil:
 			found.failed = append(found.failed, *outcome)
 		default:

@@ -91,10 +91,11 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName, re
 			return base.Result{RequeueAfter: min(left, c.Resync)}, nil
 		}
 	}
-	if c.track(ctx, release, inventory.Entries(), t) {
+	entries := inventory.Entries()
+	if c.track(ctx, release, entries, t) {
 		return base.Result{RequeueAfter: catchUpRetry}, nil
 	}
-	applied, clean := c.seen(ctx, release, inventory, t, m)
+	applied, clean := c.seen(ctx, release, inventory, entries, t, m)
 	if applied < release.Status.Applied.Objects {
 		return c.wait(ctx, release, m, "a sync is under way") // or the inventory comes later than the Release
 	}
@@ -154,19 +155,18 @@ func syncPending(release *corev1alpha1.Release) bool {
 // seen gives, from the inventory and the watches alone, how many objects are applied, and
 // whether nobody has written to any of them since, or since it was found clean. It needs
 // neither the render nor the target.
-func (c *Controller) seen(ctx context.Context, release *corev1alpha1.Release, inventory Pages, t *Target, m *memory) (applied int32, clean bool) {
+func (c *Controller) seen(ctx context.Context, release *corev1alpha1.Release, inventory Pages, entries []corev1alpha1.InventoryEntry, t *Target, m *memory) (applied int32, clean bool) {
 	clean = true
-	for _, entry := range inventory.Entries() {
+	for _, entry := range entries {
 		if entry.Hook != "" || entry.Digest == "" {
 			continue
 		}
 		applied++
-		before := m.clean[identity(entry.ObjectKey)]
-		if !clean || before == (cleanAt{entry.Digest, anyVersion}) {
+		if !clean || m.isClean(entry.ObjectKey, entry.Digest, anyVersion) {
 			continue
 		}
 		version, known := c.version(ctx, t, entry.ObjectKey)
-		clean = known && (before == (cleanAt{entry.Digest, version}) || inventory.asApplied(release, entry, version))
+		clean = known && (m.isClean(entry.ObjectKey, entry.Digest, version) || inventory.asApplied(release, entry, version))
 	}
 	return applied, clean
 }

@@ -24,9 +24,9 @@ type memory struct {
 	// full says that a complete check is due, and fullAt when the next one is.
 	full   bool
 	fullAt time.Time
-	// clean are the objects that were found as desired although they were written to since they
-	// were applied, by identity.
-	clean map[corev1alpha1.ObjectKey]cleanAt
+	// clean are fingerprints of the objects that were found as desired although they were written
+	// to since they were applied, as they were then.
+	clean map[uint64]bool
 	// corrections counts how often the same drift of a field was corrected.
 	corrections map[string]*correction
 	// besidesAt is when other drift was corrected last while some was contested.
@@ -70,8 +70,20 @@ func nextCheck(uid types.UID, interval time.Duration, now time.Time) time.Time {
 	return next
 }
 
-// cleanAt is the desired digest and the live resourceVersion at which an object was clean.
-type cleanAt struct{ digest, version string }
+// cleanAt is an object with the desired digest and the live resourceVersion at which it was clean.
+type cleanAt struct {
+	object          corev1alpha1.ObjectKey
+	digest, version string
+}
+
+// isClean tells whether an object was found as desired with this digest and version.
+func (m *memory) isClean(object corev1alpha1.ObjectKey, digest, version string) bool {
+	return len(m.clean) > 0 && m.clean[fingerprint(cleanAt{identity(object), digest, version})]
+}
+
+func (m *memory) setClean(object corev1alpha1.ObjectKey, digest, version string) {
+	m.clean[fingerprint(cleanAt{identity(object), digest, version})] = true
+}
 
 // anyVersion is the version of an object whose drift is ignored: it is clean at every one.
 const anyVersion = "*"
@@ -84,7 +96,7 @@ func (m *memory) startAt(release *corev1alpha1.Release) {
 	}
 	if m.clean == nil || m.applied != applied || m.generation != release.Generation {
 		m.applied, m.generation = applied, release.Generation
-		m.clean, m.corrections = map[corev1alpha1.ObjectKey]cleanAt{}, map[string]*correction{}
+		m.clean, m.corrections = map[uint64]bool{}, map[string]*correction{}
 		m.besidesAt = time.Time{}
 	}
 }

@@ -54,17 +54,18 @@ func (c *HealthController) Reconcile(ctx context.Context, key types.NamespacedNa
 		}
 		return base.Result{RequeueAfter: c.Resync}, errors.Join(errs...)
 	}
-	if c.track(ctx, release, pages.Entries(), t) && !hooksRun(release) {
+	entries := pages.Entries()
+	if c.track(ctx, release, entries, t) && !hooksRun(release) {
 		return base.Result{RequeueAfter: catchUpRetry}, nil
 	}
 	reader, around := &compare.Comparer{Target: t, Installation: c.Installation, Release: release}, c.surroundings(t)
 	next := c.Resync
-	if c.checkTypes(ctx, release, pages.Entries(), t) {
+	if c.checkTypes(ctx, release, entries, t) {
 		next = min(next, typeCheckRetry)
 	}
 	var errs []error
 	before := c.leaving(release)
-	judged := c.look(ctx, release, pages, around, reader)
+	judged := c.look(ctx, release, pages, entries, around, reader)
 	if left := c.ending(release); left > 0 && !anyGone(before, judged) {
 		again, err := c.followHooks(ctx, release, around, reader)
 		return base.Result{RequeueAfter: min(left, next, again)}, err
@@ -108,18 +109,19 @@ func (c *HealthController) ending(release *corev1alpha1.Release) time.Duration {
 	return min(deletion-c.Clock.Since(release.DeletionTimestamp.Time), deletion)
 }
 
-// leaving are the objects of a Release that were seen to be deleted, and not to be gone.
-func (c *HealthController) leaving(release *corev1alpha1.Release) map[corev1alpha1.ObjectKey]bool {
+// leaving are the objects of a Release that were seen to be deleted, and not to be gone, by
+// fingerprint.
+func (c *HealthController) leaving(release *corev1alpha1.Release) map[uint64]bool {
 	if release.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	leaving := map[corev1alpha1.ObjectKey]bool{}
+	leaving := map[uint64]bool{}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, page := range c.known[nameOf(release)] {
 		for _, one := range page.results {
 			if one.leaving {
-				leaving[identity(one.entry.ObjectKey)] = true
+				leaving[one.object] = true
 			}
 		}
 	}
@@ -127,10 +129,10 @@ func (c *HealthController) leaving(release *corev1alpha1.Release) map[corev1alph
 }
 
 // anyGone tells that one of the objects that were leaving is gone: somebody waits for that.
-func anyGone(leaving map[corev1alpha1.ObjectKey]bool, now []judged) bool {
+func anyGone(leaving map[uint64]bool, now []judged) bool {
 	for _, page := range now {
 		for _, one := range page.results {
-			if leaving[identity(one.entry.ObjectKey)] && one.Status == corev1alpha1.HealthMissing {
+			if leaving[one.object] && one.Status == corev1alpha1.HealthMissing {
 				return true
 			}
 		}
@@ -183,7 +185,9 @@ func (c *HealthController) find(ctx context.Context, key types.NamespacedName) (
 
 // look judges every entry, page by page, and sees to it that changes of their objects are
 // noticed.
-func (c *HealthController) look(ctx context.Context, release *corev1alpha1.Release, pages Pages, around *surroundings, reader *compare.Comparer) []judged {
+func (c *HealthController) look(ctx context.Context, release *corev1alpha1.Release, pages Pages, entries []corev1alpha1.InventoryEntry,
+	around *surroundings, reader *compare.Comparer,
+) []judged {
 	ctx, cancel := context.WithTimeout(ctx, passTimeout)
 	defer cancel()
 	results, now := make([]judged, len(pages)), map[string]judged{}
@@ -199,7 +203,7 @@ func (c *HealthController) look(ctx context.Context, release *corev1alpha1.Relea
 	c.mu.Unlock()
 	// The judgement may have found kinds that were not known before. What happens between the
 	// reads and the watch is told when the watch has caught up.
-	c.track(ctx, release, pages.Entries(), around.target)
+	c.track(ctx, release, entries, around.target)
 	return results
 }
 

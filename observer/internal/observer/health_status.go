@@ -5,7 +5,9 @@ package observer
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -23,7 +25,7 @@ import (
 // count, and the conflict brings another pass.
 func (c *HealthController) write(ctx context.Context, inventory *corev1alpha1.ReleaseInventory, results []judgement) error {
 	status := statusOf(inventory, results, metav1.NewTime(c.Clock.Now().Truncate(time.Second)))
-	if equality.Semantic.DeepEqual(status, inventory.Status) {
+	if sameStatus(status, inventory.Status) {
 		return nil
 	}
 	c.wrote(ReleaseOf(inventory))
@@ -36,9 +38,24 @@ func (c *HealthController) write(ctx context.Context, inventory *corev1alpha1.Re
 	return nil
 }
 
+// sameStatus compares what each pass compares. Reflection, which allocates for each field, is left to
+// what there is once.
+func sameStatus(a, b corev1alpha1.ReleaseInventoryStatus) bool {
+	same := slices.EqualFunc(a.Health, b.Health, func(a, b corev1alpha1.ObjectHealth) bool {
+		since := a.Since.Equal(b.Since)
+		a.Since, b.Since = nil, nil
+		return since && a == b
+	})
+	a.Health, b.Health = nil, nil
+	return same && equality.Semantic.DeepEqual(a, b)
+}
+
 func statusOf(inventory *corev1alpha1.ReleaseInventory, results []judgement, now metav1.Time) corev1alpha1.ReleaseInventoryStatus {
 	status := corev1alpha1.ReleaseInventoryStatus{ObservedGeneration: inventory.Generation, Summary: &corev1alpha1.HealthSummary{}}
-	before, room := healthOf(inventory), roomForMessages
+	before, room := written(inventory), roomForMessages
+	if n := len(inventory.Spec.Entries); n > 0 {
+		status.Health = make([]corev1alpha1.ObjectHealth, n)
+	}
 	for i, entry := range inventory.Spec.Entries {
 		one := corev1alpha1.ObjectHealth{
 			ObjectKey: entry.ObjectKey, Status: results[i].Status, Message: clip(results[i].Message), Since: &now,
@@ -46,24 +63,37 @@ func statusOf(inventory *corev1alpha1.ReleaseInventory, results []judgement, now
 		if room -= len(one.Message); room < 0 {
 			one.Message = "" // the first ones tell what is wrong
 		}
-		if old, ok := before[identity(entry.ObjectKey)]; ok && old.Status == one.Status && old.Since != nil {
+		if old, ok := before(i, entry.ObjectKey); ok && old.Status == one.Status && old.Since != nil {
 			one.Since = old.Since
 		}
 		if entry.Hook == "" {
 			health.Count(status.Summary, one.Status)
 		}
-		status.Health = append(status.Health, one)
+		status.Health[i] = one
 	}
 	return status
 }
 
-// healthOf is the health in the inventory's status.
-func healthOf(inventory *corev1alpha1.ReleaseInventory) map[corev1alpha1.ObjectKey]corev1alpha1.ObjectHealth {
-	known := make(map[corev1alpha1.ObjectKey]corev1alpha1.ObjectHealth, len(inventory.Status.Health))
-	for _, one := range inventory.Status.Health {
-		known[identity(one.ObjectKey)] = one
+// written finds the health of entries in the inventory's status, which has it in the order of the
+// entries of some generation: its place is where it was as a rule, and no index is made then.
+func written(inventory *corev1alpha1.ReleaseInventory) func(i int, key corev1alpha1.ObjectKey) (corev1alpha1.ObjectHealth, bool) {
+	all := inventory.Status.Health
+	index := sync.OnceValue(func() map[corev1alpha1.ObjectKey]int {
+		places := make(map[corev1alpha1.ObjectKey]int, len(all))
+		for i := range all {
+			places[identity(all[i].ObjectKey)] = i
+		}
+		return places
+	})
+	return func(i int, key corev1alpha1.ObjectKey) (corev1alpha1.ObjectHealth, bool) {
+		if i < len(all) && identity(all[i].ObjectKey) == identity(key) {
+			return all[i], true
+		}
+		if i, ok := index()[identity(key)]; ok {
+			return all[i], true
+		}
+		return corev1alpha1.ObjectHealth{}, false
 	}
-	return known
 }
 
 const (
@@ -99,16 +129,18 @@ func (c *HealthController) Report(ctx context.Context, release *corev1alpha1.Rel
 	reader, around := &compare.Comparer{Target: t, Installation: c.Installation, Release: release}, c.surroundings(t)
 	var counted []corev1alpha1.HealthStatus
 	for _, page := range pages {
-		before := healthOf(page)
-		for _, result := range c.judge(ctx, release, page, around, reader).results {
+		before := written(page)
+		for i, result := range c.judge(ctx, release, page, around, reader).results {
 			if ofTarget(result.err) {
 				return nil, result.err
 			}
-			if counts(release, *result.entry) {
+			entry := page.Spec.Entries[i]
+			if counts(release, entry) {
 				counted = append(counted, result.Status)
 				health.Count(&report.Summary, result.Status)
 			}
-			report.Objects = append(report.Objects, detailOf(result, before[identity(result.entry.ObjectKey)]))
+			said, _ := before(i, entry.ObjectKey)
+			report.Objects = append(report.Objects, detailOf(entry, result, said))
 		}
 	}
 	for range unlisted(release, pages.Entries()) {
@@ -119,17 +151,18 @@ func (c *HealthController) Report(ctx context.Context, release *corev1alpha1.Rel
 	return report, nil
 }
 
-// detailOf is a judgement for people; before is what the inventory's status has of the object.
-func detailOf(result judgement, before corev1alpha1.ObjectHealth) corev1alpha1.ObjectHealthDetail {
+// detailOf is the judgement of an entry for people; before is what the inventory's status has of
+// the object.
+func detailOf(entry corev1alpha1.InventoryEntry, result judgement, before corev1alpha1.ObjectHealth) corev1alpha1.ObjectHealthDetail {
 	detail := corev1alpha1.ObjectHealthDetail{
-		ObjectHealth: corev1alpha1.ObjectHealth{ObjectKey: result.entry.ObjectKey, Status: result.Status, Message: result.Message},
+		ObjectHealth: corev1alpha1.ObjectHealth{ObjectKey: entry.ObjectKey, Status: result.Status, Message: result.Message},
 		Rule:         result.Rule,
 	}
 	if before.Status == detail.Status {
 		detail.Since = before.Since
 	}
-	if result.entry.Hook != "" {
-		detail.Message = strings.TrimSuffix("object of hook "+result.entry.Hook+": "+result.Message, ": ")
+	if entry.Hook != "" {
+		detail.Message = strings.TrimSuffix("object of hook "+entry.Hook+": "+result.Message, ": ")
 	}
 	return detail
 }

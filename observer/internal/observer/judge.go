@@ -16,12 +16,19 @@ import (
 	"kumodo.io/convoy/observer/internal/compare"
 )
 
-// judgement is the health of an object as it was at one resourceVersion.
+// judgement is the health of an object as it was at one resourceVersion. There is one for each
+// object, so that it has to be small, and keeps nothing of the inventory: of that there is another
+// one each time it is written.
 type judgement struct {
-	// entry is shared with the inventory.
-	entry   *corev1alpha1.InventoryEntry
-	version string
-	rules   string
+	// object is the fingerprint of the entry without what an apply changes, entry that of all.
+	object, entry uint64
+	version       string
+	*assessment
+}
+
+// assessment is what was found of an object. Those of which the same was found share it.
+type assessment struct {
+	rules string
 	health.Result
 	// leaving is true for an object that is being deleted.
 	leaving bool
@@ -32,6 +39,24 @@ type judgement struct {
 	// until is when what was told of what lies beside the object is to be asked for anew; zero:
 	// nothing was.
 	until time.Time
+}
+
+// assessments are those of one pass.
+type assessments map[assessment]*assessment
+
+// one gives an equal assessment that was there before, else this one.
+func (a assessments) one(found assessment) *assessment {
+	if found.err == nil { // otherwise it may not be comparable
+		if known, ok := a[found]; ok {
+			return known
+		}
+	}
+	kept := new(assessment)
+	*kept = found
+	if found.err == nil {
+		a[found] = kept
+	}
+	return kept
 }
 
 // judged is the health of the entries of one generation of an inventory. It is not changed
@@ -45,27 +70,33 @@ type judged struct {
 	unserved int
 }
 
-// finder finds judgements by the identity of their entries. Inventories seldom change in more
+// finder finds judgements by the objects of their entries. Inventories seldom change in more
 // than what is said of their entries, so that the place of one is where it was; no index is
 // kept for the rest.
-func (j judged) finder() func(i int, key corev1alpha1.ObjectKey) (judgement, bool) {
-	index := sync.OnceValue(func() map[corev1alpha1.ObjectKey]int {
-		places := make(map[corev1alpha1.ObjectKey]int, len(j.results))
+func (j judged) finder() func(i int, object uint64) (judgement, bool) {
+	index := sync.OnceValue(func() map[uint64]int {
+		places := make(map[uint64]int, len(j.results))
 		for i, one := range j.results {
-			places[identity(one.entry.ObjectKey)] = i
+			places[one.object] = i
 		}
 		return places
 	})
-	return func(i int, key corev1alpha1.ObjectKey) (judgement, bool) {
-		if i < len(j.results) && identity(j.results[i].entry.ObjectKey) == identity(key) {
+	return func(i int, object uint64) (judgement, bool) {
+		if i < len(j.results) && j.results[i].object == object {
 			return j.results[i], true
 		}
-		i, ok := index()[identity(key)]
+		i, ok := index()[object]
 		if !ok {
 			return judgement{}, false
 		}
 		return j.results[i], true
 	}
+}
+
+// objectOf is the fingerprint of an entry without what an apply changes.
+func objectOf(entry corev1alpha1.InventoryEntry) uint64 {
+	entry.Digest, entry.ResourceVersion = "", ""
+	return fingerprint(entry)
 }
 
 // judge gives the health of every entry, in their order.
@@ -82,39 +113,41 @@ func (c *HealthController) judge(ctx context.Context, release *corev1alpha1.Rele
 	noneBetween := before.generation >= inventory.Generation-1
 	assessor, rules := c.Rules.For(release)
 	entries := inventory.Spec.Entries
-	results := make([]judgement, len(entries))
+	results, said := make([]judgement, len(entries)), assessments{}
 	at, since := c.Clock.Now(), c.unwell(inventory)
 	find := before.finder()
 	var places []int
 	var keys []corev1alpha1.ObjectKey
 	for i := range entries {
-		entry := &entries[i]
+		entry, one := &entries[i], &results[i]
+		one.object, one.entry = objectOf(*entry), fingerprint(*entry)
 		if neverApplied(*entry) {
-			results[i] = judgement{entry: entry, served: true, Result: health.Result{
+			one.assessment = said.one(assessment{served: true, Result: health.Result{
 				Status: corev1alpha1.HealthMissing, Message: "not applied yet", Rule: "inventory",
-			}}
+			}})
 			continue
 		}
-		old, ok := find(i, entry.ObjectKey)
+		old, ok := find(i, one.object)
 		version, seen := c.version(ctx, around.target, entry.ObjectKey)
-		if ok && seen && old.err == nil && old.version == version && old.rules == rules && old.counts(at) && old.stands(entry, noneBetween) {
-			results[i] = old
-			results[i].entry = entry
+		if ok && seen && old.err == nil && old.version == version && old.rules == rules && old.counts(at) && old.stands(entry, one.entry, noneBetween) {
+			one.version, one.assessment = version, said.one(*old.assessment)
 			continue
 		}
-		if results[i], ok = existing(assessor, entry, version, seen); !ok {
-			places, keys = append(places, i), append(keys, entry.ObjectKey)
+		if result, ok := existing(assessor, entry, version, seen); ok {
+			one.version, one.assessment = version, said.one(assessment{rules: rules, served: true, Result: result})
+			continue
 		}
-		results[i].rules = rules
+		places, keys = append(places, i), append(keys, entry.ObjectKey)
 	}
 	reader.Each(ctx, keys, func(n int, live *unstructured.Unstructured) {
-		i := places[n]
-		results[i] = read(ctx, reader, assessor, around, &entries[i], live, since)
-		results[i].rules = rules
+		one := &results[places[n]]
+		one.version, one.assessment = read(ctx, reader, assessor, around, &entries[places[n]], live, func() time.Time { return since(places[n]) })
+		one.rules = rules
 	})
 	now := judged{inventory: inventory.UID, generation: inventory.Generation, results: results}
-	for _, result := range results {
-		if !result.served && result.entry.UID != "" {
+	for i := range results {
+		results[i].assessment = said.one(*results[i].assessment)
+		if !results[i].served && entries[i].UID != "" {
 			now.unserved = before.unserved + 1
 		}
 	}
@@ -122,14 +155,14 @@ func (c *HealthController) judge(ctx context.Context, release *corev1alpha1.Rele
 }
 
 // counts tells whether what a judgement knows of what lies beside the object still does.
-func (j judgement) counts(now time.Time) bool { return j.until.IsZero() || now.Before(j.until) }
+func (a assessment) counts(now time.Time) bool { return a.until.IsZero() || now.Before(a.until) }
 
 // unwell tells since when an object is on its way or worse, as it was last written; now if it
 // was not so far.
-func (c *HealthController) unwell(inventory *corev1alpha1.ReleaseInventory) func(entry *corev1alpha1.InventoryEntry) time.Time {
-	written := sync.OnceValue(func() map[corev1alpha1.ObjectKey]corev1alpha1.ObjectHealth { return healthOf(inventory) })
-	return func(entry *corev1alpha1.InventoryEntry) time.Time {
-		one := written()[identity(entry.ObjectKey)]
+func (c *HealthController) unwell(inventory *corev1alpha1.ReleaseInventory) func(i int) time.Time {
+	before := written(inventory)
+	return func(i int) time.Time {
+		one, _ := before(i, inventory.Spec.Entries[i].ObjectKey)
 		if one.Since != nil && (one.Status == corev1alpha1.HealthProgressing || one.Status == corev1alpha1.HealthDegraded) {
 			return one.Since.Time
 		}
@@ -137,20 +170,15 @@ func (c *HealthController) unwell(inventory *corev1alpha1.ReleaseInventory) func
 	}
 }
 
-// stands tells whether a judgement counts for what the entry is by now, when the object has the
-// same version in its watch. Before an object is applied its entry loses its digest, and has it
-// again afterwards, while the watch may be late. Without its digest, nobody counts on the
-// judgement. With it, the entry has the version at which the object was applied; if the
-// object has another one since, as those do that controllers write to, the entry must be
-// the same and no generation of the inventory lie between: then it was judged anew when it got
-// its digest back.
-func (j judgement) stands(entry *corev1alpha1.InventoryEntry, noneBetween bool) bool {
-	was := *j.entry
-	was.Digest, was.ResourceVersion = entry.Digest, entry.ResourceVersion
-	if was != *entry {
-		return false
-	}
-	return entry.Digest == "" || entry.ResourceVersion == j.version || noneBetween && *j.entry == *entry
+// stands tells whether a judgement of the object of an entry, with the fingerprint now, counts for
+// what the entry is by now, when the object has the same version in its watch. Before an object is
+// applied its entry loses its digest, and has it again afterwards, while the watch may be late.
+// Without its digest, nobody counts on the judgement. With it, the entry has the version at which
+// the object was applied; if the object has another one since, as those do that controllers write
+// to, the entry must be the same and no generation of the inventory lie between: then it was judged
+// anew when it got its digest back.
+func (j judgement) stands(entry *corev1alpha1.InventoryEntry, now uint64, noneBetween bool) bool {
+	return entry.Digest == "" || entry.ResourceVersion == j.version || noneBetween && j.entry == now
 }
 
 // neverApplied tells an entry that was written ahead of its object, which was not applied so
@@ -161,36 +189,35 @@ func neverApplied(entry corev1alpha1.InventoryEntry) bool {
 
 // existing judges an object of a kind that is well by existing, when its watch has it as it was
 // applied. Nothing of it needs to be read.
-func existing(assessor *health.Assessor, entry *corev1alpha1.InventoryEntry, version string, seen bool) (judgement, bool) {
+func existing(assessor *health.Assessor, entry *corev1alpha1.InventoryEntry, version string, seen bool) (health.Result, bool) {
 	if !seen || version == "" || version != entry.ResourceVersion {
-		return judgement{}, false
+		return health.Result{}, false
 	}
-	result, ok := assessor.Existing(schema.GroupKind{Group: entry.Group, Kind: entry.Kind})
-	return judgement{entry: entry, version: version, served: true, Result: result}, ok
+	return assessor.Existing(schema.GroupKind{Group: entry.Group, Kind: entry.Kind})
 }
 
 // read judges an object as it is now; live is nil when it was not listed. since tells since when
 // it is not well.
 func read(ctx context.Context, reader *compare.Comparer, assessor *health.Assessor, around *surroundings,
-	entry *corev1alpha1.InventoryEntry, live *unstructured.Unstructured, since func(*corev1alpha1.InventoryEntry) time.Time,
-) judgement {
+	entry *corev1alpha1.InventoryEntry, live *unstructured.Unstructured, since func() time.Time,
+) (version string, found *assessment) {
 	var err error
 	served := true
 	if live == nil {
 		live, served, err = reader.Live(ctx, corev1alpha1.ObjectUID{ObjectKey: entry.ObjectKey, UID: entry.UID})
 		err = around.target.Blame(err)
 	}
-	result := judgement{entry: entry, version: versionOf(live), served: served, err: err}
+	result := &assessment{served: served, err: err}
 	switch {
 	case err != nil:
 		result.Result = health.Result{Status: corev1alpha1.HealthUnknown, Message: err.Error(), Rule: "read"}
 	case !served:
 		result.Result = health.Result{Status: corev1alpha1.HealthMissing, Message: "the cluster does not serve its kind", Rule: "read"}
 	default:
-		result.Result = assessor.AssessIn(live, around.of(ctx, live, func() time.Time { return since(entry) }, &result.until))
+		result.Result = assessor.AssessIn(live, around.of(ctx, live, since, &result.until))
 		result.leaving = live != nil && live.GetDeletionTimestamp() != nil
 	}
-	return result
+	return versionOf(live), result
 }
 
 func versionOf(live *unstructured.Unstructured) string {
@@ -228,8 +255,9 @@ func untilFrom(now, then time.Time) time.Duration { return max(then.Sub(now), ti
 // is none; whoever waits for health waits for another one than unknown.
 func unreachable(inventory *corev1alpha1.ReleaseInventory, err error) []judgement {
 	results := make([]judgement, len(inventory.Spec.Entries))
+	all := &assessment{Result: health.Result{Status: corev1alpha1.HealthUnknown, Message: err.Error(), Rule: "connection"}}
 	for i := range results {
-		results[i].Result = health.Result{Status: corev1alpha1.HealthUnknown, Message: err.Error(), Rule: "connection"}
+		results[i].assessment = all
 	}
 	return results
 }

@@ -5,6 +5,7 @@ package observer
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -66,9 +67,9 @@ func (p Pages) Entries() []corev1alpha1.InventoryEntry {
 	if len(p) == 1 {
 		return p[0].Spec.Entries
 	}
-	var entries []corev1alpha1.InventoryEntry
-	for _, page := range p {
-		entries = append(entries, page.Spec.Entries...)
+	lists := make([][]corev1alpha1.InventoryEntry, len(p))
+	for i, page := range p {
+		lists[i] = page.Spec.Entries
 	}
-	return entries
+	return slices.Concat(lists...)
 }

@@ -79,7 +79,7 @@ func TestMessagesFitIntoAPage(t *testing.T) {
 	for i := range 2_300 {
 		page.Spec.Entries = append(page.Spec.Entries, corev1alpha1.InventoryEntry{ObjectKey: corev1alpha1.ObjectKey{
 			Version: "v1", Kind: "ConfigMap", Namespace: "shop", Name: fmt.Sprintf("config-map-%d", i)}, Digest: "sha256:" + strings.Repeat("0", 64)})
-		results = append(results, judgement{Result: health.Result{Status: corev1alpha1.HealthDegraded, Message: strings.Repeat("x", 500)}})
+		results = append(results, judgement{assessment: &assessment{Result: health.Result{Status: corev1alpha1.HealthDegraded, Message: strings.Repeat("x", 500)}}})
 	}
 	page.Status = statusOf(page, results, metav1.Now())
 	data, err := json.Marshal(page)

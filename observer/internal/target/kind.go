@@ -98,16 +98,23 @@ func (k *kind) sitOut(ctx context.Context, source Source) {
 
 // seen is what is kept of an object, of which there are many: who owns it, and its version.
 type seen struct {
-	metav1.Object // not there: a cache asks for nothing but name and version
-	namespace     string
-	name          string
-	version       string
-	owner         unique.Handle[string]
+	key     string // namespace and name, the same text as the cache's
+	version string
+	owner   unique.Handle[string]
 }
 
-func (s *seen) GetNamespace() string       { return s.namespace }
-func (s *seen) GetName() string            { return s.name }
-func (s *seen) GetResourceVersion() string { return s.version }
+// GetObjectMeta gives what a cache asks for, and nothing else: a name that is the key as it is,
+// and the version.
+func (s *seen) GetObjectMeta() metav1.Object { return keyed{seen: s} }
+
+type keyed struct {
+	metav1.Object // not there
+	*seen
+}
+
+func (k keyed) GetNamespace() string       { return "" }
+func (k keyed) GetName() string            { return k.key }
+func (k keyed) GetResourceVersion() string { return k.version }
 
 func slim(object any) (any, error) {
 	partial, ok := object.(*metav1.PartialObjectMetadata)
@@ -115,8 +122,9 @@ func slim(object any) (any, error) {
 		return object, nil
 	}
 	return &seen{
-		namespace: unique.Make(partial.Namespace).Value(), name: partial.Name, version: partial.ResourceVersion,
-		owner: unique.Make(partial.Annotations[corev1alpha1.AnnotationRelease]),
+		key:     cache.MetaObjectToName(partial).String(),
+		version: partial.ResourceVersion,
+		owner:   unique.Make(partial.Annotations[corev1alpha1.AnnotationRelease]),
 	}, nil
 }
 

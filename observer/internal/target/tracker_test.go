@@ -165,7 +165,7 @@ func TestOnlyWhatIsReadIsKept(t *testing.T) {
 	b.Track(edge, c, app, []schema.GroupVersionResource{configMaps})
 	b.eventuallyKnows(configMaps, "ns", "cm", "5")
 	held := b.clusters[edge].kinds[configMaps].informer.GetStore().List()
-	b.Expect(held).To(Equal([]any{&seen{namespace: "ns", name: "cm", version: "5", owner: unique.Make("inst/ns/app")}}))
+	b.Expect(held).To(Equal([]any{&seen{key: "ns/cm", version: "5", owner: unique.Make("inst/ns/app")}}))
 }
 
 func TestOwnersAreNotified(t *testing.T) {
