@@ -64,6 +64,12 @@ const (
 	// of drift detection.
 	AnnotationDrift = "convoy.kumodo.io/drift"
 
+	// AnnotationAdoptFrom on a Release names field managers, divided by commas, such as
+	// kustomize-controller. When the Release takes over an object that is nobody's, what they
+	// wrote of it becomes convoy's, as what kubectl wrote does, so that what the source does not
+	// have really goes.
+	AnnotationAdoptFrom = "convoy.kumodo.io/adopt-from"
+
 	// FinalizerRelease is on every Release whose target objects convoy must remove, or give
 	// up on purpose, before the Release may go.
 	FinalizerRelease = "convoy.kumodo.io/release"

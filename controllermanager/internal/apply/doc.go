@@ -33,8 +33,8 @@
 // whose inventory it is by its UID; otherwise the next requested sync reports the conflict
 // instead of fighting.
 //
-// On adoption, the fields that kubectl wrote are handed to convoy (see kubectlManagers),
-// so that those that the source does not have really go.
+// On adoption, the fields that kubectl wrote, and those of managers that the Release names, are
+// handed to convoy (see managed.Adopted), so that those that the source does not have really go.
 //
 // # Immutable fields
 //

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,34 +17,20 @@ import (
 	"k8s.io/client-go/util/csaupgrade"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/internal/managed"
 )
 
-// kubectlManagers are the field managers of kubectl's commands that write an object's
-// content other than by server-side apply. What they wrote becomes convoy's on adoption.
-// Not here, because they do a small thing to a running object that is to stay:
-// kubectl-annotate, kubectl-label, kubectl-rollout, kubectl-scale and kubectl-taint. Other
-// programs' managers are never touched.
-var kubectlManagers = []string{
-	"kubectl-client-side-apply",
-	"kubectl-create",
-	"kubectl-replace",
-	"kubectl-edit",
-	"kubectl-patch",
-	"kubectl-set",
-	"kubectl-run",
-	"kubectl-expose",
-	"kubectl-autoscale",
-}
-
-// migrate hands what kubectl wrote to convoy, and removes kubectl's copy of it, so that
-// the apply that follows removes what is not in the source. It gives the object as it is
+// migrate hands what kubectl wrote, and whoever else is named for that (see managed.Adopted),
+// to convoy, and removes kubectl's copy of it, so that the apply that follows removes what is
+// not in the source. It gives the object as it is
 // then; without anything to do that is live itself. The change happens only at the
 // resourceVersion of live.
 //
 // Where conflicts with other managers are not overridden, it happens only when the apply
-// would have none, kubectl's included.
+// would have none, those with whom they adopt from included.
 func (d *delivery) migrate(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if !writtenByKubectl(live) {
+	adopted := managed.Adopted(d.options.Release)
+	if !slices.ContainsFunc(live.GetManagedFields(), adopted) {
 		return live, nil
 	}
 	if !d.override {
@@ -51,27 +38,29 @@ func (d *delivery) migrate(ctx context.Context, live *unstructured.Unstructured)
 			return nil, err
 		}
 	}
-	patch, err := migration(live)
+	patch, err := migration(live, adopted)
 	if err != nil {
 		return nil, err
 	}
 	return d.client.Patch(ctx, d.key.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: corev1alpha1.FieldManager})
 }
 
-func writtenByKubectl(live *unstructured.Unstructured) bool {
-	return slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
-		return entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == "" &&
-			slices.Contains(kubectlManagers, entry.Manager)
-	})
-}
-
 // migration gives the JSON patch for migrate.
-func migration(live *unstructured.Unstructured) ([]byte, error) {
+func migration(live *unstructured.Unstructured, adopted func(metav1.ManagedFieldsEntry) bool) ([]byte, error) {
+	entries := live.GetManagedFields()
+	var names []string
+	for i, entry := range entries {
+		if adopted(entry) {
+			// What was applied is handed over as what was updated is, each entry by itself.
+			names = append(names, strconv.Itoa(i))
+			entries[i].Manager, entries[i].Operation = strconv.Itoa(i), metav1.ManagedFieldsOperationUpdate
+		}
+	}
 	upgraded := &metav1.PartialObjectMetadata{}
-	upgraded.SetManagedFields(live.GetManagedFields())
-	for _, manager := range kubectlManagers {
-		if err := csaupgrade.UpgradeManagedFields(upgraded, sets.New(manager), corev1alpha1.FieldManager); err != nil {
-			return nil, fmt.Errorf("migrating the managed fields of %s: %w", manager, err)
+	upgraded.SetManagedFields(entries)
+	for _, name := range names {
+		if err := csaupgrade.UpgradeManagedFields(upgraded, sets.New(name), corev1alpha1.FieldManager); err != nil {
+			return nil, fmt.Errorf("migrating managed fields: %w", err)
 		}
 	}
 	operations := managing(live, upgraded.GetManagedFields())

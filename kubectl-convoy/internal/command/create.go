@@ -94,14 +94,25 @@ func (e *environment) create(ctx context.Context, flags *createFlags, kind objec
 	return flags.report(e.Out, changed{created, "created"})
 }
 
-// manifestOf gives an object as people write it: without status, and without what is empty.
+// manifestOf gives an object as people write it: without status, and without what is empty, but
+// for values of a chart, of which a null takes a default away.
 func manifestOf(object runtime.Object) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
 		return nil, err
 	}
 	delete(content, "status")
+	path := []string{"spec", "render", "helm", "values"}
+	values, found, err := unstructured.NestedFieldCopy(content, path...)
+	if err != nil {
+		found = false // it is of another kind
+	}
 	withoutEmpty(content)
+	if found && values != nil {
+		if err := unstructured.SetNestedField(content, values, path...); err != nil {
+			return nil, err
+		}
+	}
 	return &unstructured.Unstructured{Object: content}, nil
 }
 

@@ -51,6 +51,8 @@ func TestExports(t *testing.T) {
 			"  createNamespace: true\n  render:\n    helm:\n      values:\n        big: 9007199254740993\n        replicas: 3\n      valuesFiles:\n      - prod.yaml\n" +
 				"      valuesFrom:\n      - key: k\n        kind: Secret\n        name: s\n      - kind: ConfigMap\n        name: c\n    type: helm\n" +
 				"  serviceAccountName: sa\n  source:\n    helm:\n      chart: web\n      registryRef:\n        name: charts\n      version: 1.x\n  targetNamespace: w\n")},
+		{"a Release whose values take a default away", "release web --to-cluster edge --source ociregistry/r --repository a --values -", "a: null\nb: {}\n", release(
+			"  render:\n    helm:\n      values:\n        a: null\n        b: {}\n    type: helm\n  source:\n    oci:\n      registryRef:\n        name: r\n      repository: a\n")},
 		{"a Release of OCI, with values from the standard input", "release web --to-cluster edge --source ociregistry/r --repository a/b --digest sha256:1 --values -", "a: b\n", release(
 			"  render:\n    helm:\n      values:\n        a: b\n    type: helm\n  source:\n    oci:\n      ref:\n        digest: sha256:1\n      registryRef:\n        name: r\n      repository: a/b\n")},
 	} {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -174,11 +173,7 @@ func (f *releaseFlags) completeValues(stdin io.Reader) error {
 
 // readValues reads values as JSON from a file of YAML, or from the standard input.
 func readValues(path string, stdin io.Reader) ([]byte, error) {
-	read := func() ([]byte, error) { return os.ReadFile(path) }
-	if path == "-" {
-		read = func() ([]byte, error) { return io.ReadAll(stdin) }
-	}
-	data, err := read()
+	data, err := readFile(path, stdin)
 	if err != nil {
 		return nil, err
 	}

@@ -123,9 +123,9 @@ func newRootFor(env *environment) *cobra.Command {
 		{"see", "See:", []*cobra.Command{newStatus(env), newWhy(env), newTree(env), newHealth(env), newEvents(env), newHistory(env)}},
 		{"compare", "Look ahead and compare:", []*cobra.Command{newPreview(env), newDiff(env), newRender(env), newValues(env)}},
 		{"deliver", "Deliver:", []*cobra.Command{
-			newSync(env), newApprove(env), newRetry(env), newSkip(env), newRollback(env), newPin(env), newUnpin(env), newSuspend(env), newResume(env),
+			newSync(env), newApprove(env), newRetry(env), newSkip(env), newRollback(env), newPin(env), newUnpin(env), newMutate(env), newSuspend(env), newResume(env),
 		}},
-		{"set up", "Set up:", []*cobra.Command{newCreate(env), newCluster(env), newVersion(env)}},
+		{"set up", "Set up:", []*cobra.Command{newCreate(env), newCluster(env), newMigrate(env), newVersion(env)}},
 		{"look after", "Look after the installation:", []*cobra.Command{newCheck(env), newShards(env), newDump(env)}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})

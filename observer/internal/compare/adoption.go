@@ -17,24 +17,18 @@ import (
 	"kumodo.io/convoy/internal/managed"
 )
 
-// kubectlManagers are the field managers of kubectl whose fields become convoy's when it
-// applies an object for the first time, as convoy-controller-manager knows them.
-var kubectlManagers = []string{
-	"kubectl-client-side-apply", "kubectl-create", "kubectl-replace", "kubectl-edit", "kubectl-patch",
-	"kubectl-set", "kubectl-run", "kubectl-expose", "kubectl-autoscale",
-}
-
-// adopted is what applying makes of a live object of which kubectl wrote something: result,
-// that of a dry run, without what kubectl wrote and nobody else has or desires. A dry run
-// cannot hand the fields over first, so that they are taken out of a second one, in which the
-// server puts its defaults in their place.
+// adopted is what applying makes of a live object of which kubectl wrote something, or whoever
+// else is named for that: result, that of a dry run, without what they wrote and nobody else
+// has or desires. A dry run cannot hand the fields over first, so that they are taken out of a
+// second one, in which the server puts its defaults in their place.
 func (c *Comparer) adopted(ctx context.Context, resource dynamic.ResourceInterface, key corev1alpha1.ObjectKey,
 	live, result *unstructured.Unstructured,
 ) (*unstructured.Unstructured, error) {
-	if !slices.ContainsFunc(live.GetManagedFields(), byKubectl) {
+	handedOver := managed.Adopted(c.Release)
+	if !slices.ContainsFunc(live.GetManagedFields(), handedOver) {
 		return result, nil
 	}
-	gone, err := abandoned(live, result)
+	gone, err := abandoned(live, result, handedOver)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +41,7 @@ func (c *Comparer) adopted(ctx context.Context, resource dynamic.ResourceInterfa
 	unstructured.RemoveNestedField(without.Object, "metadata", "annotations", lastApplied)
 	after, err := c.dryReplacement(ctx, resource, key, live, without)
 	if err != nil {
-		return nil, fmt.Errorf("taking over what kubectl wrote: %w", err)
+		return nil, fmt.Errorf("taking over what others wrote: %w", err)
 	}
 	return after, nil
 }
@@ -68,21 +62,21 @@ func (c *Comparer) dryReplacement(ctx context.Context, resource dynamic.Resource
 	})
 }
 
-// abandoned are the fields that kubectl wrote of a live object and that are neither among
-// those that a dry run of the apply gave convoy, nor another manager's.
-func abandoned(live, result *unstructured.Unstructured) (*fieldpath.Set, error) {
-	kubectl, kept := fieldpath.NewSet(), fieldpath.NewSet()
+// abandoned are the fields of the entries of a live object that are handed over and that are
+// neither among those that a dry run of the apply gave convoy, nor another manager's.
+func abandoned(live, result *unstructured.Unstructured, handedOver func(metav1.ManagedFieldsEntry) bool) (*fieldpath.Set, error) {
+	theirs, kept := fieldpath.NewSet(), fieldpath.NewSet()
 	for _, entry := range live.GetManagedFields() {
-		if byKubectl(entry) {
+		if handedOver(entry) {
 			fields, err := managed.Fields(entry)
 			if err != nil {
 				return nil, err
 			}
-			kubectl = kubectl.Union(fields)
+			theirs = theirs.Union(fields)
 		}
 	}
 	for _, entry := range result.GetManagedFields() {
-		if byKubectl(entry) {
+		if handedOver(entry) {
 			continue
 		}
 		fields, err := managed.Fields(entry)
@@ -92,7 +86,7 @@ func abandoned(live, result *unstructured.Unstructured) (*fieldpath.Set, error) 
 		kept = kept.Union(fields)
 	}
 	gone := fieldpath.NewSet()
-	kubectl.Difference(kept).Iterate(func(path fieldpath.Path) {
+	theirs.Difference(kept).Iterate(func(path fieldpath.Path) {
 		if !above(kept, path) {
 			gone.Insert(path.Copy())
 		}
@@ -106,8 +100,4 @@ func above(set *fieldpath.Set, path fieldpath.Path) bool {
 		set = set.WithPrefix(element)
 	}
 	return !set.Empty()
-}
-
-func byKubectl(entry metav1.ManagedFieldsEntry) bool {
-	return entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == "" && slices.Contains(kubectlManagers, entry.Manager)
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/internal/managed"
 	"kumodo.io/convoy/observer/internal/testcluster"
 )
@@ -39,6 +40,8 @@ func TestWhatKubectlWroteAndNobodyWants(t *testing.T) {
 		{"a map in which others have something stays", "kubectl-edit", `{"f:spec":{"f:a":{}}}`, `{"f:metadata":{"f:labels":{"f:new":{}}}}`,
 			`{apiVersion: example.com/v1, kind: X, metadata: {name: x, labels: {}}, spec: {a: 1, finalizers: [z]}}`},
 		{"another manager's stays", "helm", `{"f:spec":{"f:a":{}}}`, `{}`, object},
+		{"that of a manager that is named does not", "flux", `{"f:spec":{"f:a":{}}}`, `{}`,
+			`{apiVersion: example.com/v1, kind: X, metadata: {name: x}, spec: {a: 1, finalizers: [z]}}`},
 		{"that of commands for small things stays", "kubectl-scale", `{"f:spec":{"f:a":{}}}`, `{}`, object},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -48,7 +51,9 @@ func TestWhatKubectlWroteAndNobodyWants(t *testing.T) {
 			owns(result, test.manager, metav1.ManagedFieldsOperationUpdate, wrote)
 			owns(result, "convoy", metav1.ManagedFieldsOperationApply, test.applied)
 			owns(result, "other", metav1.ManagedFieldsOperationUpdate, test.others)
-			gone, err := abandoned(live, result)
+			release := &corev1alpha1.Release{}
+			release.Annotations = map[string]string{corev1alpha1.AnnotationAdoptFrom: "flux"}
+			gone, err := abandoned(live, result, managed.Adopted(release))
 			g.Expect(err).NotTo(HaveOccurred())
 			gone.Iterate(func(path fieldpath.Path) { managed.Remove(result.Object, path) })
 			result.SetManagedFields(nil)
