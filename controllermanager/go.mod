@@ -229,6 +229,7 @@ require (
 	helm.sh/helm/v3 v3.22.0 // indirect
 	k8s.io/apiextensions-apiserver v0.37.2 // indirect
 	k8s.io/kube-openapi v0.0.0-20260721132016-d427ff9ee9ad // indirect
+	kumodo.io/convoy/doctest v0.9.0
 	oras.land/oras-go/v2 v2.7.0 // indirect
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/kustomize/api v0.21.2 // indirect
@@ -248,3 +249,5 @@ replace (
 
 // Functions of the templates of charts convert numbers with it: the version is that of Helm.
 replace github.com/spf13/cast => github.com/spf13/cast v1.7.0
+
+replace kumodo.io/convoy/doctest => ../doctest

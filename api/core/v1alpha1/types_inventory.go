@@ -74,6 +74,10 @@ type InventoryEntry struct {
 	// keep is true for an object that convoy never deletes.
 	// +optional
 	Keep bool `json:"keep,omitempty"`
+	// adopted is true for an object that was in the target cluster before the Release applied it
+	// first, or may have been. A rollback, or a pin, does not delete it.
+	// +optional
+	Adopted bool `json:"adopted,omitempty"`
 }
 
 // HealthStatus is the health of an object.

@@ -134,8 +134,7 @@ type HelmRender struct {
 	// +optional
 	// +listType=atomic
 	ValuesFiles []string `json:"valuesFiles,omitempty"`
-	// valuesFrom are merged in order over valuesFiles. A change of one is seen when the Release
-	// is next looked at, not at once: within the --resync of the controller manager.
+	// valuesFrom are merged in order over valuesFiles.
 	// +optional
 	// +listType=atomic
 	ValuesFrom []ValuesReference `json:"valuesFrom,omitempty"`

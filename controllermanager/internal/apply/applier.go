@@ -119,13 +119,15 @@ const (
 )
 
 // Result is the outcome for one object. Without Err, the object is in the cluster as
-// rendered: UID, Digest and ResourceVersion belong into its inventory entry.
+// rendered: UID, Digest, ResourceVersion and Adopted belong into its inventory entry.
 type Result struct {
 	Key             corev1alpha1.ObjectKey
 	UID             types.UID
 	Digest          string
 	ResourceVersion string
 	Action          Action
+	// Adopted: the object was there, or may have been, before this Release applied it first.
+	Adopted bool
 	// Err says why the object was not applied, for people, without naming the object.
 	// Reason and Retryable classify it.
 	Err error
@@ -160,9 +162,10 @@ func (a *Applier) applyOne(ctx context.Context, o render.Object) (result Result)
 		return result
 	}
 	result.UID, result.ResourceVersion, result.Action = live.GetUID(), live.GetResourceVersion(), action
+	result.Adopted = d.adopted(live, action)
 	a.record(corev1alpha1.InventoryEntry{
 		ObjectKey: result.Key, UID: result.UID, Digest: result.Digest, ResourceVersion: result.ResourceVersion,
-		Stage: o.Stage, Keep: o.Keep, Hook: d.known.Hook,
+		Stage: o.Stage, Keep: o.Keep, Hook: d.known.Hook, Adopted: result.Adopted,
 	})
 	klog.FromContext(ctx).V(4).Info("Applied object", "object", describe(result.Key), "action", action)
 	return result

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -129,7 +130,10 @@ func TestApplyWays(t *testing.T) {
 				return
 			}
 			live := s.get(settingsPath)
-			g.Expect(result).To(Equal(Result{Key: v2.Key(), UID: live.GetUID(), Digest: v2.Digest, ResourceVersion: live.GetResourceVersion(), Action: tt.want.action}))
+			adopted := strings.HasPrefix(tt.want.requests, lines(create, read)) && tt.want.action != Recreated // it was never applied, and is there
+			g.Expect(result).To(Equal(Result{
+				Key: v2.Key(), UID: live.GetUID(), Digest: v2.Digest, ResourceVersion: live.GetResourceVersion(), Action: tt.want.action, Adopted: adopted,
+			}))
 			g.Expect(s.get(settingsPath).GetAnnotations()).To(HaveKeyWithValue(corev1alpha1.AnnotationRelease, "home/team/shop"))
 			g.Expect(s.get(settingsPath).GetLabels()).To(HaveKeyWithValue(corev1alpha1.LabelOwner, corev1alpha1.OwnerLabelValue("home", "team", "shop")))
 		})
@@ -295,6 +299,8 @@ func TestAdoption(t *testing.T) {
 		{"client-side apply", map[string]string{"kubectl-client-side-apply": applied}, release(), map[string]any{"a": "2"}, ""},
 		{"create", map[string]string{"kubectl-create": applied}, release(), map[string]any{"a": "2"}, ""},
 		{"another program", map[string]string{"some-operator": applied}, release(), map[string]any{"a": "2", "legacy": "x"}, ""},
+		{"another program that is named", map[string]string{"some-operator": applied}, release(adoptFrom("x, some-operator")), map[string]any{"a": "2"}, ""},
+		{"one that is not named", map[string]string{"some-operator": applied}, release(adoptFrom("some")), map[string]any{"a": "2", "legacy": "x"}, ""},
 		{"a hand's label stays", map[string]string{"kubectl-label": applied}, release(), map[string]any{"a": "2", "legacy": "x"}, ""},
 		{"conflicts fail: kubectl's too", map[string]string{"kubectl-client-side-apply": applied}, release(failOnConflict),
 			map[string]any{"a": "1", "legacy": "x"}, corev1alpha1.ReasonApplyConflict},

@@ -173,6 +173,12 @@ func (d *delivery) created() Action {
 	return Created
 }
 
+// adopted tells whether the object that an action led to was there before this Release applied it
+// first. One that is not what the inventory knows was made by nobody knows whom.
+func (d *delivery) adopted(live *unstructured.Unstructured, action Action) bool {
+	return action != Created && action != Recreated && (d.known.Adopted || d.known.UID != live.GetUID())
+}
+
 // patch sends body by server-side apply.
 func (d *delivery) patch(ctx context.Context, body *unstructured.Unstructured, pre precondition, dryRun ...string) (*unstructured.Unstructured, error) {
 	data, err := json.Marshal(with(body, pre))

@@ -64,6 +64,12 @@ func named(name string) func(*corev1alpha1.Release) {
 
 func failOnConflict(r *corev1alpha1.Release) { r.Spec.Sync.Conflicts = corev1alpha1.ConflictsFail }
 
+func adoptFrom(managers string) func(*corev1alpha1.Release) {
+	return func(r *corev1alpha1.Release) {
+		r.Annotations = map[string]string{corev1alpha1.AnnotationAdoptFrom: managers}
+	}
+}
+
 func replaceImmutable(r *corev1alpha1.Release) { r.Spec.Sync.Replace = corev1alpha1.ReplaceOnImmutable }
 
 func ignoring(paths ...string) func(*corev1alpha1.Release) {

@@ -5,6 +5,8 @@ package apply
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -212,6 +214,7 @@ func (a *Applier) definitionHeldBack(ctx context.Context, client dynamic.Resourc
 		return result, true, err
 	}
 	plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")
+	unread := ""
 	for _, version := range d.versions {
 		resource := schema.GroupVersionResource{Group: kind.Group, Version: version, Resource: plural}
 		list, err := a.target.Dynamic().Resource(resource).List(ctx, metav1.ListOptions{Limit: 1})
@@ -220,6 +223,10 @@ func (a *Applier) definitionHeldBack(ctx context.Context, client dynamic.Resourc
 		}
 		if absent(err) || notServed(err) {
 			continue // it never was
+		}
+		if err != nil && unconverted(err) {
+			unread = version // there are some then, stored in another one
+			continue
 		}
 		if err != nil {
 			return PruneResult{}, false, fmt.Errorf("looking for custom resources of the definition: %w", err)
@@ -231,7 +238,17 @@ func (a *Applier) definitionHeldBack(ctx context.Context, client dynamic.Resourc
 			describe(corev1alpha1.ObjectKey{Group: kind.Group, Kind: kind.Kind, Namespace: list.Items[0].GetNamespace(), Name: list.Items[0].GetName()}))
 		return result, true, err
 	}
+	if unread != "" {
+		result, err := a.keep(ctx, client, crd, "kept, because there are custom resources that this Release does not have, and that nothing converts to "+unread+" any more")
+		return result, true, err
+	}
 	return PruneResult{}, false, nil
+}
+
+// unconverted tells the answer of a server that has custom resources in another version than is asked for,
+// and whose webhook does not convert them.
+func unconverted(err error) bool {
+	return statusOf(err).Code >= http.StatusInternalServerError && strings.Contains(err.Error(), "conversion webhook for ")
 }
 
 // deletionAllowed tells the consent of people to what goes with an object.

@@ -64,8 +64,24 @@ func (r PruneResult) Done() bool { return r.Err == nil && (r.Gone || r.Kept) }
 // Where an object is kept, a namespace of this Release is kept too, for good: it gets the
 // annotation convoy.kumodo.io/prune: disabled.
 func (a *Applier) Prune(ctx context.Context, entries []corev1alpha1.InventoryEntry) []PruneResult {
+	return a.pruneEach(ctx, entries, a.prune)
+}
+
+// Revert is Prune for a Release that goes back: what was there before the Release applied it first is
+// kept.
+func (a *Applier) Revert(ctx context.Context, entries []corev1alpha1.InventoryEntry) []PruneResult {
+	return a.pruneEach(ctx, entries, func(ctx context.Context, client dynamic.ResourceInterface, e corev1alpha1.InventoryEntry, live *unstructured.Unstructured) (PruneResult, error) {
+		why := ""
+		if e.Adopted {
+			why = "kept, because it was there before this Release took it over, which is rolled back or pinned"
+		}
+		return a.pruneUnless(ctx, client, e, live, why)
+	})
+}
+
+func (a *Applier) pruneEach(ctx context.Context, entries []corev1alpha1.InventoryEntry, decide decider) []PruneResult {
 	return a.remove(ctx, entries, func(ctx context.Context, e corev1alpha1.InventoryEntry, seen *unstructured.Unstructured) (PruneResult, error) {
-		result, err := a.removeRead(ctx, e, seen, a.prune)
+		result, err := a.removeRead(ctx, e, seen, decide)
 		// An heir next door keeps the namespace by itself, as long as it has the object.
 		if err == nil && result.Kept && result.Heir.Namespace != a.options.Release.Namespace {
 			err = a.protectNamespace(ctx, e.Namespace)
@@ -240,6 +256,11 @@ func (a *Applier) renamed(e corev1alpha1.InventoryEntry, live *unstructured.Unst
 
 // prune deletes an object of this Release unless something speaks against it.
 func (a *Applier) prune(ctx context.Context, client dynamic.ResourceInterface, e corev1alpha1.InventoryEntry, live *unstructured.Unstructured) (PruneResult, error) {
+	return a.pruneUnless(ctx, client, e, live, "")
+}
+
+// pruneUnless is prune for an object that is kept, if nobody is to have it, when why says so.
+func (a *Applier) pruneUnless(ctx context.Context, client dynamic.ResourceInterface, e corev1alpha1.InventoryEntry, live *unstructured.Unstructured, why string) (PruneResult, error) {
 	if live.GetDeletionTimestamp() != nil {
 		return PruneResult{Message: beingDeleted(live)}, nil
 	}
@@ -251,6 +272,9 @@ func (a *Applier) prune(ctx context.Context, client dynamic.ResourceInterface, e
 	}
 	if e.Keep {
 		return a.keep(ctx, client, live, "kept, as its source asked")
+	}
+	if why != "" {
+		return a.keep(ctx, client, live, why)
 	}
 	if result, held, err := a.heldBack(ctx, client, live); held || err != nil {
 		return result, err

@@ -36,6 +36,37 @@ func restore(s *apiServer, path string) {
 	s.put(path, "backup", restored)
 }
 
+// TestRevert: what was there before is kept, what the Release made is not.
+func TestRevert(t *testing.T) {
+	for _, was := range []string{"made", "adopted"} {
+		t.Run(was, func(t *testing.T) {
+			g := NewWithT(t)
+			s := newAPIServer(t)
+			if was == "adopted" {
+				s.put(settingsPath, "hand", settings("{k: hand}").Object)
+			}
+			object := settings("{k: v}")
+			applied := applier(s, release()).Apply(t.Context(), []render.Object{object})[0]
+			g.Expect(applied.Err).NotTo(HaveOccurred())
+			e := ahead(object)
+			e.UID, e.Digest, e.Adopted = applied.UID, applied.Digest, applied.Adopted
+			again := applier(s, release(), e).Apply(t.Context(), []render.Object{settings("{k: w}")})[0]
+			g.Expect(again.Adopted).To(Equal(was == "adopted"), "it stays so")
+
+			result := applier(s, release(), e).Revert(t.Context(), []corev1alpha1.InventoryEntry{e})[0]
+			g.Expect(result.Err).NotTo(HaveOccurred())
+			if was == "made" {
+				g.Expect(result.Gone).To(BeTrue())
+				g.Expect(s.get(settingsPath)).To(BeNil())
+				return
+			}
+			g.Expect(result.Kept).To(BeTrue())
+			g.Expect(result.Message).To(HavePrefix("kept, because it was there before"))
+			g.Expect(s.get(settingsPath).GetAnnotations()).NotTo(HaveKey(corev1alpha1.AnnotationRelease))
+		})
+	}
+}
+
 // TestPrune prunes a ConfigMap that was applied, after something happened to it.
 func TestPrune(t *testing.T) {
 	deletion := lines("get "+settingsPath, "delete "+settingsPath)
@@ -417,6 +448,15 @@ func TestDefinitionIsPrunedWithCare(t *testing.T) {
 			s.put(widgetPath, "hand", widget.Object)
 			return nil
 		}, false, true, "such as Widget.ex.test shop/w"},
+		{"custom resources that nothing converts", release(consents), func(_ *testing.T, s *apiServer) []corev1alpha1.InventoryEntry {
+			s.refuse = func(r request) *metav1.Status {
+				if r.verb != "list" {
+					return nil
+				}
+				return statusf(500, metav1.StatusReasonInternalError, "conversion webhook for ex.test/v2, Kind=Widget failed: no endpoints available")
+			}
+			return nil
+		}, false, true, "that nothing converts to v1 any more"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -65,6 +65,7 @@ func merged(old, desired corev1alpha1.InventoryEntry) corev1alpha1.InventoryEntr
 		desired.Digest, desired.ResourceVersion = old.Digest, old.ResourceVersion
 	}
 	desired.Keep = desired.Keep || old.Keep
+	desired.Adopted = desired.Adopted || old.Adopted
 	return desired
 }
 

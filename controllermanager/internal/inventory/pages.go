@@ -19,7 +19,7 @@ const (
 
 	// entryBytes are those of an entry as JSON without its group, version, kind, namespace,
 	// name and hook.
-	entryBytes = 282
+	entryBytes = 297
 )
 
 // TooLargeError says that an inventory has more entries than fit into MaxPages pages.

@@ -23,7 +23,7 @@ func many(n, length int) []corev1alpha1.InventoryEntry {
 		name := fmt.Sprintf("%s%06d", strings.Repeat("n", length-6), i)
 		entries[i] = corev1alpha1.InventoryEntry{
 			ObjectKey: corev1alpha1.ObjectKey{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "a-namespace", Name: name},
-			UID:       types.UID("1c3b43e0-39d4-426a-9a07-593efa3fe717"), Digest: "sha256:" + strings.Repeat("0", 64), ResourceVersion: "12345678", Stage: -1,
+			UID:       types.UID("1c3b43e0-39d4-426a-9a07-593efa3fe717"), Digest: "sha256:" + strings.Repeat("0", 64), ResourceVersion: "12345678", Stage: -1, Adopted: true,
 		}
 	}
 	return entries

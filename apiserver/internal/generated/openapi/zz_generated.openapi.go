@@ -3716,7 +3716,7 @@ func schema_convoy_api_core_v1alpha1_HelmRender(ref common.ReferenceCallback) co
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "valuesFrom are merged in order over valuesFiles. A change of one is seen when the Release is next looked at, not at once: within the --resync of the controller manager.",
+							Description: "valuesFrom are merged in order over valuesFiles.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -4227,6 +4227,13 @@ func schema_convoy_api_core_v1alpha1_InventoryEntry(ref common.ReferenceCallback
 					"keep": {
 						SchemaProps: spec.SchemaProps{
 							Description: "keep is true for an object that convoy never deletes.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"adopted": {
+						SchemaProps: spec.SchemaProps{
+							Description: "adopted is true for an object that was in the target cluster before the Release applied it first, or may have been. A rollback, or a pin, does not delete it.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},

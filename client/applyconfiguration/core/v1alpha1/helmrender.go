@@ -17,8 +17,7 @@ type HelmRenderApplyConfiguration struct {
 	ReleaseName *string `json:"releaseName,omitempty"`
 	// valuesFiles are files of the content, relative to the chart, merged in order first.
 	ValuesFiles []string `json:"valuesFiles,omitempty"`
-	// valuesFrom are merged in order over valuesFiles. A change of one is seen when the Release
-	// is next looked at, not at once: within the --resync of the controller manager.
+	// valuesFrom are merged in order over valuesFiles.
 	ValuesFrom []ValuesReferenceApplyConfiguration `json:"valuesFrom,omitempty"`
 	// values are merged last. Any JSON object.
 	Values *runtime.RawExtension `json:"values,omitempty"`

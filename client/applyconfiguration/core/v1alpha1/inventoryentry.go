@@ -28,6 +28,9 @@ type InventoryEntryApplyConfiguration struct {
 	Hook *string `json:"hook,omitempty"`
 	// keep is true for an object that convoy never deletes.
 	Keep *bool `json:"keep,omitempty"`
+	// adopted is true for an object that was in the target cluster before the Release applied it
+	// first, or may have been. A rollback, or a pin, does not delete it.
+	Adopted *bool `json:"adopted,omitempty"`
 }
 
 // InventoryEntryApplyConfiguration constructs a declarative configuration of the InventoryEntry type for use with
@@ -121,5 +124,13 @@ func (b *InventoryEntryApplyConfiguration) WithHook(value string) *InventoryEntr
 // If called multiple times, the Keep field is set to the value of the last call.
 func (b *InventoryEntryApplyConfiguration) WithKeep(value bool) *InventoryEntryApplyConfiguration {
 	b.Keep = &value
+	return b
+}
+
+// WithAdopted sets the Adopted field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Adopted field is set to the value of the last call.
+func (b *InventoryEntryApplyConfiguration) WithAdopted(value bool) *InventoryEntryApplyConfiguration {
+	b.Adopted = &value
 	return b
 }

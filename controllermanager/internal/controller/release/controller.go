@@ -45,6 +45,7 @@ type Applier interface {
 	Apply(ctx context.Context, objects []render.Object) []apply.Result
 	MakeWay(ctx context.Context, object render.Object) (vacant bool, err error)
 	Prune(ctx context.Context, entries []corev1alpha1.InventoryEntry) []apply.PruneResult
+	Revert(ctx context.Context, entries []corev1alpha1.InventoryEntry) []apply.PruneResult
 	Orphan(ctx context.Context, entries []corev1alpha1.InventoryEntry) []apply.PruneResult
 }
 
@@ -147,6 +148,7 @@ type Controller struct {
 	questions         questions
 	watched           perRelease[time.Time] // since when a Release, and its target, are looked at
 	lacking           perRelease[absence]   // of what is applied of a deleted Release
+	left              perRelease[leaving]   // out of rollbacks
 	metrics           *metrics
 }
 

@@ -143,9 +143,14 @@ func (c *Controller) knownDeleteHooks(ctx context.Context, s *scope, cause strin
 	}
 	hooks = append(s.begunHooks(hooks), hooks...)
 	s.result = &render.Result{Hooks: hooks}
-	if unknown := int(s.applied().DeleteHooks) - len(hooks); unknown > 0 {
+	unknown := int(s.applied().DeleteHooks) - len(hooks)
+	left := count(unknown, "preDelete or postDelete hook")
+	if s.applied().Generation != s.release.Generation { // its hooks may be others than the spec's
+		left = "those preDelete and postDelete hooks that are not in spec.lifecycle any more, or only in the source"
+	}
+	if unknown > 0 || s.applied().Generation != s.release.Generation {
 		s.lack = cause
-		s.without = fmt.Sprintf("%s%s, because what was applied cannot be rendered: %s", deletedWithout, count(unknown, "preDelete or postDelete hook"), cause)
+		s.without = fmt.Sprintf("%s%s, because what was applied cannot be rendered: %s", deletedWithout, left, cause)
 		if known := meta.FindStatusCondition(s.before.Conditions, corev1alpha1.ConditionReady); known == nil || !strings.Contains(known.Message, deletedWithout) {
 			s.notices = append(s.notices, notice{warning: true, reason: "HooksSkipped", message: s.without})
 		}

@@ -206,6 +206,23 @@ func TestHooksOfTheSpecAreRenderedAlone(t *testing.T) {
 	w.Expect(w.events()).NotTo(ContainElement(HavePrefix("Warning HooksSkipped")))
 }
 
+// TestHooksAreMissedByName: as many hooks in a spec that was never applied make up for none that was.
+func TestHooksAreMissedByName(t *testing.T) {
+	w := newWorld(t, newRelease())
+	w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1")).Hooks = []render.Hook{hookOf("backup", corev1alpha1.HookPreDelete)}
+	w.pass()
+	w.loses()
+	w.change(func(r *corev1alpha1.Release) {
+		r.Spec.Lifecycle = &corev1alpha1.LifecycleSpec{Hooks: []corev1alpha1.Hook{specHook("other", corev1alpha1.HookPreDelete)}}
+		r.Generation++
+	})
+	w.renderings.engine = &alone{source: w.source, hooks: []render.Hook{hookOf("other", corev1alpha1.HookPreDelete)}}
+	w.events()
+	w.deleteRelease()
+	w.pass()
+	w.Expect(w.events()).To(ContainElement(And(HavePrefix("Warning HooksSkipped"), ContainSubstring("not in spec.lifecycle any more"))))
+}
+
 // TestDeletionIsPatientFromTheFirstFailure: time in which nothing could be tried does not count.
 func TestDeletionIsPatientFromTheFirstFailure(t *testing.T) {
 	for name, outage := range outages {

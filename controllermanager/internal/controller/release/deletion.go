@@ -82,7 +82,8 @@ func (c *Controller) findClusterToClean(ctx context.Context, s *scope) outcome {
 		return deleting(corev1alpha1.ReasonClusterSuspended, fmt.Sprintf(
 			"%s on Cluster %s, which is suspended: %s", s.remaining(), name, ways))
 	}
-	if said, out := outOfReach(s.cluster); out {
+	if said, out := outOfReach(s.cluster); out && !s.lastTry() {
+		s.unasked = true
 		return deleting(corev1alpha1.ReasonTargetUnreachable, fmt.Sprintf(
 			"%s on Cluster %s, which %s: %s", s.remaining(), name, said, ways))
 	}
@@ -119,7 +120,7 @@ func (c *Controller) connectToClean(ctx context.Context, s *scope) outcome {
 	if err := c.open(ctx, s); err != nil {
 		return c.cannotClean(ctx, s, targetReason(err), err)
 	}
-	return next()
+	return c.tryReach(ctx, s)
 }
 
 // cannotClean deals with a target that there is no connection to. Objects that are given
@@ -233,7 +234,7 @@ func (c *Controller) deleteInWaves(ctx context.Context, s *scope, entries []core
 	if err := c.noteDeletion(ctx, s); err != nil {
 		return abort(err)
 	}
-	left, err := c.deleteWaves(ctx, s, entries)
+	left, err := c.deleteWaves(ctx, s, entries, s.applier.Prune)
 	switch {
 	case err != nil:
 		out := fail(corev1alpha1.ConditionReady, pruneReason(err), err)

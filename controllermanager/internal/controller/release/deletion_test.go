@@ -251,6 +251,21 @@ func TestUnreachableTargetIsGivenUpAfterATime(t *testing.T) {
 	}
 }
 
+// What is said of the target may be from before convoy was down: it is asked before a Release goes without it.
+func TestTargetIsAskedBeforeItIsGivenUp(t *testing.T) {
+	w := settledWorld(t, newRelease(orphanAfterAnHour), objectOf("ConfigMap", "a", 0, "a1"))
+	w.deleteRelease()
+	w.saysReachable(false)
+	w.pass()
+	w.Expect(w.condition(corev1alpha1.ConditionReady)).To(Equal("False TargetUnreachable"))
+	w.restart()
+	w.clock.SetTime(w.clock.Now().Add(2 * time.Hour))
+	w.pass()
+	w.Expect(w.target.names()).To(BeEmpty(), "it answers, and was cleaned")
+	w.Expect(w.release()).To(BeNil())
+	w.Expect(w.events()).NotTo(ContainElement(HavePrefix("Warning Orphaned")))
+}
+
 func TestWhatHoldsADeletionUpForEver(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -283,8 +298,17 @@ func TestWhatHoldsADeletionUpForEver(t *testing.T) {
 	}
 }
 
-// answers has the Cluster's own controller say whether it answers.
+// answers has the target answer or not, and the Cluster's own controller say so.
 func (w *world) answers(yes bool) {
+	w.saysReachable(yes)
+	w.target.connectErr = nil
+	if !yes {
+		w.target.connectErr = clusterconn.ErrUnreachable
+	}
+}
+
+// saysReachable has the Cluster's own controller say whether it answers.
+func (w *world) saysReachable(yes bool) {
 	cluster := w.cachedCluster(key.Namespace, "here").DeepCopy()
 	cluster.Status.Conditions = []metav1.Condition{{Type: corev1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: corev1alpha1.ReasonReachable}}
 	if !yes {

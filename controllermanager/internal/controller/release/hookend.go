@@ -25,7 +25,7 @@ func (c *Controller) cleanUp(ctx context.Context, s *scope, point corev1alpha1.H
 
 // removeEntries deletes the objects of entries, as far as that goes now.
 func (c *Controller) removeEntries(ctx context.Context, s *scope, entries []corev1alpha1.InventoryEntry) {
-	if left, err := c.deleteWaves(ctx, s, entries); err != nil || len(left) > 0 {
+	if left, err := c.deleteWaves(ctx, s, entries, s.applier.Prune); err != nil || len(left) > 0 {
 		s.wakeIn(deletionPoll)
 	}
 }

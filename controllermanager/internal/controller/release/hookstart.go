@@ -25,15 +25,17 @@ import (
 // waited for, unless the object does not run and is applied over.
 func (c *Controller) startHook(ctx context.Context, s *scope, hook render.Hook) outcome {
 	object := runnable(hook, s.runMark(hook), s.hookLimit(hook))
-	_, known := s.entryOf(hook)
-	if !lasting(hook.Object.Key()) {
+	last, known := s.entryOf(hook)
+	adopts := lasting(hook.Object.Key())
+	if !adopts {
 		vacant, err := s.applier.MakeWay(ctx, object)
 		if err != nil {
 			return c.hookNotStarted(ctx, s, hook, err)
 		}
 		known = known && !vacant
 	}
-	ahead := corev1alpha1.InventoryEntry{ObjectKey: hook.Object.Key(), Stage: hook.Object.Stage, Hook: hook.Name, Keep: hook.Object.Keep}
+	ahead := corev1alpha1.InventoryEntry{ObjectKey: hook.Object.Key(), Stage: hook.Object.Stage, Hook: hook.Name, Keep: hook.Object.Keep,
+		Adopted: adopts && (last.UID == "" || last.Adopted)}
 	if err := c.writeEntries(ctx, s, inventory.Record(s.entries(), ahead), ""); err != nil {
 		return abort(err)
 	}
@@ -47,6 +49,7 @@ func (c *Controller) startHook(ctx context.Context, s *scope, hook render.Hook) 
 	if result.Err != nil {
 		return c.hookNotStarted(ctx, s, hook, result.Err)
 	}
+	result.Adopted = result.Adopted && adopts // else it was made for this run
 	s.setEntries(inventory.Record(s.entries(), entryOf(object, result, hook.Name)))
 	c.started(s, hook, result)
 	return next()

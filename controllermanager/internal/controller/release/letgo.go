@@ -43,6 +43,10 @@ func (c *Controller) letGo(ctx context.Context, s *scope, out outcome) outcome {
 	}
 	said := fmt.Sprintf("its annotation %s: %s", corev1alpha1.AnnotationOrphanAfter, s.release.Annotations[corev1alpha1.AnnotationOrphanAfter])
 	left := untilFrom(since.Time, patience, s.now)
+	if left == 0 && s.unasked {
+		s.wakeIn(time.Second)
+		return out
+	}
 	if left == 0 {
 		return c.giveUp(ctx, s, fmt.Errorf("Cluster %s could not be reached since %s, and the Release was let go, as %s says",
 			s.release.Spec.ClusterRef.Name, since.UTC().Format(time.RFC3339), said))
@@ -52,6 +56,25 @@ func (c *Controller) letGo(ctx context.Context, s *scope, out outcome) outcome {
 		out.message += fmt.Sprintf("; %s lets it go at %s", said, since.Add(patience).UTC().Format(time.RFC3339))
 	}
 	return out
+}
+
+// lastTry tells whether the target of a deleted Release is to be asked once more, whatever is said of it, because the
+// Release would go without it otherwise: what is said may be from before convoy was down itself.
+func (s *scope) lastTry() bool {
+	patience, ok := orphanAfter(s.release)
+	since := s.sync().UnreachableSince
+	return ok && since != nil && untilFrom(since.Time, patience, s.now) == 0
+}
+
+// tryReach asks the target for an object of the Release, if that is the last try.
+func (c *Controller) tryReach(ctx context.Context, s *scope) outcome {
+	if !s.lastTry() || len(s.entries()) == 0 {
+		return next()
+	}
+	if _, err := lookUp(ctx, s.target, s.entries()[0].ObjectKey); ofConnection(err) {
+		return c.cannotClean(ctx, s, targetReason(err), err)
+	}
+	return next()
 }
 
 // orphanAfter gives how long the target of a deleted Release may be unreachable before the

@@ -79,7 +79,9 @@ func (o *others) leftBehind(ctx context.Context, release *corev1alpha1.Release, 
 	}
 	other.want = fetch.Want{Namespace: other.key.Namespace, Source: other.source, Content: release.Spec.Source, MaxAge: interval(release)}
 	renders := map[string]string{applied.Render: applied.Revision} // to the revisions
-	if desired, source := release.Status.Render, release.Status.Source; desired != nil && source != nil {
+	if rolledBack(release) {
+		renders[release.Status.Rollback.Render] = release.Status.Rollback.Revision
+	} else if desired, source := release.Status.Render, release.Status.Source; desired != nil && source != nil {
 		renders[desired.Digest] = source.Revision
 	}
 	for digest, revision := range renders {
@@ -211,7 +213,12 @@ func (c *Controller) neighbours(release *corev1alpha1.Release) []*corev1alpha1.R
 // goesOn tells whether nothing but time keeps a Release from applying its newest revision.
 func (c *Controller) goesOn(release *corev1alpha1.Release) bool {
 	opening, err := windowsOf(release, c.config.Clock.Now())
-	return automatic(release) && len(gatesOf(release)) == 0 && err == nil && opening.open
+	return automatic(release) && !rolledBack(release) && len(gatesOf(release)) == 0 && err == nil && opening.open
+}
+
+// rolledBack tells whether a Release is rolled back, or about to be: it does not go with its source then.
+func rolledBack(release *corev1alpha1.Release) bool {
+	return release.Status.Rollback != nil && release.Status.Rollback.Render != ""
 }
 
 // automatic tells whether a Release goes with its source by itself.

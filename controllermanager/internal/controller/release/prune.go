@@ -29,7 +29,11 @@ func (c *Controller) prune(ctx context.Context, s *scope) outcome {
 		s.wakeIn(deletionPoll)
 		return next()
 	}
-	left, err := c.deleteWaves(ctx, s, stale)
+	remove := s.applier.Prune
+	if s.goesBack() {
+		remove = s.applier.Revert
+	}
+	left, err := c.deleteWaves(ctx, s, stale, remove)
 	switch {
 	case err != nil:
 		return fail(corev1alpha1.ConditionApplied, pruneReason(err), err)
@@ -40,12 +44,15 @@ func (c *Controller) prune(ctx context.Context, s *scope) outcome {
 	return next()
 }
 
+// remover removes the objects of entries as far as that goes now.
+type remover func(ctx context.Context, entries []corev1alpha1.InventoryEntry) []apply.PruneResult
+
 // deleteWaves deletes the objects of entries in the reverse of the order of applying, as far as
 // that goes now, and names what is waited for. What waits for objects of the Release holds none
 // of them up: a stage of its own may have put a namespace behind what is in it.
-func (c *Controller) deleteWaves(ctx context.Context, s *scope, entries []corev1alpha1.InventoryEntry) (left []string, err error) {
+func (c *Controller) deleteWaves(ctx context.Context, s *scope, entries []corev1alpha1.InventoryEntry, remove remover) (left []string, err error) {
 	for _, wave := range inventory.Waves(entries) {
-		going, held, err := c.deleteEntries(ctx, s, wave)
+		going, held, err := c.deleteEntries(ctx, s, wave, remove)
 		left = append(left, held...)
 		if err != nil || len(going) > 0 {
 			return append(going, left...), err
@@ -58,11 +65,11 @@ func (c *Controller) deleteWaves(ctx context.Context, s *scope, entries []corev1
 // kept on purpose, off the inventory of the scope, and names those whose deletion is under
 // way, and those that are held back by others of the Release. Its error is of the objects that
 // cannot be deleted.
-func (c *Controller) deleteEntries(ctx context.Context, s *scope, entries []corev1alpha1.InventoryEntry) (left, held []string, err error) {
+func (c *Controller) deleteEntries(ctx context.Context, s *scope, entries []corev1alpha1.InventoryEntry, remove remover) (left, held []string, err error) {
 	var gone []corev1alpha1.InventoryEntry
 	var handed, kept []string
 	var failures []error
-	for _, result := range s.applier.Prune(ctx, entries) {
+	for _, result := range remove(ctx, entries) {
 		name := objectName(result.Entry.ObjectKey)
 		switch {
 		case result.Err != nil:

@@ -241,6 +241,7 @@ func (c *Controller) forget(key types.NamespacedName) {
 	c.questions.looks.forget(key)
 	c.watched.forget(key)
 	c.lacking.forget(key)
+	c.left.forget(key)
 	if c.config.Elsewhere != nil {
 		c.config.Elsewhere.Want(key, nil)
 	}

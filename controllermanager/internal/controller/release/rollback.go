@@ -60,7 +60,9 @@ func (c *Controller) rollBack(ctx context.Context, s *scope) outcome {
 		s.notices = append(s.notices, notice{warning: true, reason: corev1alpha1.ReasonRolledBack, message: status.Rollback.Message})
 	}
 	s.result, s.revision, s.rolledBack = past, status.Rollback.Revision, true
-	return c.noteRender(s)
+	out := c.noteRender(s)
+	c.leaveOutKnown(s)
+	return out
 }
 
 // rollbackEnds tells whether a rollback that is under way, or was refused, is over.
@@ -159,6 +161,10 @@ func (s *scope) refuseRollback(why string) {
 	}
 }
 
+// goesBack tells whether what is desired is not what the source and the spec last came to, so that an
+// object which is not in it may have been there before the Release took it over.
+func (s *scope) goesBack() bool { return s.rolledBack || s.release.Spec.Pin != nil }
+
 // refusal is why the failed render is not rolled back, to be told with the failure; "" when
 // nothing keeps it from being.
 func (s *scope) refusal() string {
@@ -181,7 +187,7 @@ func (s *scope) rollbackNote(entry *corev1alpha1.HistoryEntry) string {
 func (s *scope) completed(message string) outcome {
 	out := complete(message)
 	if s.rolledBack {
-		out.reason, out.message = corev1alpha1.ReasonRolledBack, message+"; "+s.release.Status.Rollback.Message
+		out.reason, out.message = corev1alpha1.ReasonRolledBack, message+s.leftOutNote()+"; "+s.release.Status.Rollback.Message
 	}
 	return out
 }

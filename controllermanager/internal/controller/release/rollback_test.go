@@ -10,8 +10,10 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/controllermanager/internal/apply"
 	"kumodo.io/convoy/render"
 )
 
@@ -123,6 +125,119 @@ func TestRollbackEnds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What the failed revision only took over was there before it, and so it is after it; what it made goes.
+func TestRollbackKeepsWhatWasThereBefore(t *testing.T) {
+	pins := func(w *world) {
+		w.change(func(r *corev1alpha1.Release) { r.Spec.Pin = &corev1alpha1.Pin{Revision: "main@1"} })
+	}
+	tests := []struct {
+		name  string
+		given func(w *world)
+		dies  bool
+		kept  bool
+	}{
+		{"by itself", func(*world) {}, false, true},
+		{"by hand", pins, false, true},
+		{"when the process died after it took the object over", func(*world) {}, true, true},
+		{"but not what the source took out again", func(w *world) {
+			w.source.offers("main@3", objectOf("Deployment", "a", 0, "a3"))
+		}, false, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, newRelease(rollsBack))
+			w.config.Renders = w.source
+			w.source.offers("main@1", objectOf("Deployment", "a", 0, "a1"))
+			w.settle()
+			w.target.put(t.Context(), objectOf("PersistentVolumeClaim", "data", -1, "by hand"))
+			w.source.offers("main@2", objectOf("PersistentVolumeClaim", "data", -1, "d1"),
+				objectOf("ConfigMap", "made", -1, "m1"), objectOf("Deployment", "a", 0, "a2"))
+			if tt.dies {
+				ctx, die := context.WithCancel(t.Context())
+				w.target.onApply = die
+				_, err := w.Reconcile(ctx, key)
+				w.Expect(err).To(HaveOccurred())
+				w.Expect(w.target.takeCalls()).To(ContainElement("apply data"))
+				w.target.onApply = nil
+				w.restart()
+			}
+			for range 3 {
+				w.pass()
+				w.observe(health("a", corev1alpha1.HealthDegraded, "crashes"))
+			}
+			w.Expect(w.target.names()).To(Equal([]string{"a", "data", "made"}))
+			w.events()
+			tt.given(w)
+			w.clock.SetTime(w.clock.Now().Add(defaultTimeout + time.Second))
+			w.settle()
+			if !tt.kept {
+				w.Expect(w.target.names()).To(Equal([]string{"a"}))
+				return
+			}
+			if tt.dies { // nobody knows who made that one
+				w.Expect(w.target.names()).To(Equal([]string{"a", "data", "made"}))
+			} else {
+				w.Expect(w.target.names()).To(Equal([]string{"a", "data"}))
+			}
+			w.Expect(w.events()).To(ContainElement("Normal Kept PersistentVolumeClaim ns/data: kept, because it was there before"))
+			w.Expect(w.release().Status.Applied.Revision).To(Equal("main@1"))
+			w.Expect(w.inventory().Spec.Entries).To(HaveLen(1))
+		})
+	}
+}
+
+// What the failed commit moved to another Release stays there, and holds up nothing else of the rollback.
+func TestRollbackLeavesOutWhatAnotherReleaseHas(t *testing.T) {
+	w := newWorld(t, newRelease(rollsBack))
+	w.config.Renders = w.source
+	w.create(other("next"))
+	w.source.offers("main@1", objectOf("ConfigMap", "x", -1, "x1"), objectOf("Deployment", "a", 0, "a1"))
+	w.settle()
+	w.source.results["next main@2"] = &render.Result{Digest: "next", Inputs: "next", Objects: []render.Object{objectOf("ConfigMap", "x", -1, "x1")}}
+	w.source.offers("main@2", objectOf("Deployment", "a", 0, "a2"))
+	w.pass()
+	w.target.failures["x"] = &apply.OwnershipError{Owner: "i/team/next", Installation: "i", Claimed: true}
+	w.target.heirs = map[string]types.NamespacedName{"x": {Namespace: "team", Name: "next"}}
+	w.observe(health("a", corev1alpha1.HealthDegraded, "crashes"))
+	w.pass()
+	w.clock.SetTime(w.clock.Now().Add(defaultTimeout + time.Second))
+	w.pass()
+	w.pass()
+	w.Expect(w.release().Status.Applied.Revision).To(Equal("main@1"))
+	w.Expect(w.message(corev1alpha1.ConditionApplied)).To(ContainSubstring("left out: ConfigMap ns/x, which Release team/next has; rolled back to main@1"))
+	w.settle()
+	w.target.takeCalls()
+	w.pass()
+	w.Expect(w.target.takeCalls()).NotTo(ContainElement("apply x"), "while nothing changes of the other Release")
+
+	delete(w.target.failures, "x")
+	w.target.heirs = nil
+	w.set("next", conditions(isTrue, isTrue, 1), func(r *corev1alpha1.Release) { r.Status.Applied = &corev1alpha1.AppliedStatus{Revision: "main@3"} })
+	w.settle()
+	w.Expect(w.target.takeCalls()).To(ContainElement("apply x"))
+	w.Expect(w.message(corev1alpha1.ConditionApplied)).NotTo(ContainSubstring("left out"))
+}
+
+// A Release that is rolled back has what its rollback brings back, whatever its source says.
+func TestStandingOfARolledBackRelease(t *testing.T) {
+	w := newWorld(t, newRelease(rollsBack))
+	w.config.Renders = w.source
+	w.create(other("next"))
+	w.source.offers("main@1", objectOf("ConfigMap", "x", -1, "x1"), objectOf("Deployment", "a", 0, "a1"))
+	w.settle()
+	w.source.results["next main@2"] = &render.Result{Digest: "next", Inputs: "next", Objects: []render.Object{objectOf("ConfigMap", "x", -1, "x1")}}
+	w.source.offers("main@2", objectOf("Deployment", "a", 0, "a2"))
+	w.pass()
+	w.observe(health("a", corev1alpha1.HealthDegraded, "crashes"))
+	w.pass()
+	w.clock.SetTime(w.clock.Now().Add(defaultTimeout + time.Second))
+	w.settle()
+	w.Expect(w.release().Status.Applied.Revision).To(Equal("main@1"))
+	standing, err := w.standing(xKey)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(standing).To(Equal(apply.Holds))
 }
 
 // request asks for a sync now.

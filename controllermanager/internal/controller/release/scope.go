@@ -90,6 +90,13 @@ type scope struct {
 	// known. Set by findDeleteHooks.
 	without, lack string
 
+	// unasked is true when the deletion did not come as far as the target because its Cluster says that
+	// it does not answer. Set by findClusterToClean.
+	unasked bool
+	// leftOut are the objects that a rollback does not bring back, by key, because others have them.
+	// Set by rollBack and applyBatch.
+	leftOut map[string]leftOut
+
 	// ahead has the keys of entries that this pass brought into the inventory, and whose
 	// objects it has not tried to create. Written by writeAhead,
 	// startHook and applyBatch.

@@ -91,6 +91,9 @@ func given(object render.Object) (gives prerequisite, ok bool) {
 func (c *Controller) applyStages(ctx context.Context, s *scope) outcome {
 	stages := stagesOf(s.result.Objects)
 	c.await(s)
+	if len(s.leftOut) > 0 {
+		c.await(s, ownersOf(s.leftOut)...)
+	}
 	for i, stage := range stages {
 		due := inventory.Changed(s.entries(), stage.objects)
 		if len(due) == 0 {
@@ -139,6 +142,9 @@ func (c *Controller) applyBatch(ctx context.Context, s *scope, objects []render.
 		}
 		if result.Err != nil {
 			c.awaitOwner(s, result.Err)
+			if c.leaveOut(s, result) {
+				continue
+			}
 			failed = append(failed, result)
 			s.changes.failed++
 			continue
@@ -160,7 +166,7 @@ func (c *Controller) applyBatch(ctx context.Context, s *scope, objects []render.
 func entryOf(object render.Object, result apply.Result, hook string) corev1alpha1.InventoryEntry {
 	return corev1alpha1.InventoryEntry{
 		ObjectKey: object.Key(), UID: result.UID, Digest: object.Digest, ResourceVersion: result.ResourceVersion,
-		Stage: object.Stage, Hook: hook, Keep: object.Keep,
+		Stage: object.Stage, Hook: hook, Keep: object.Keep, Adopted: result.Adopted,
 	}
 }
 
@@ -218,7 +224,7 @@ func (n *changes) note(action apply.Action) {
 // for its present generation. what names them in the message.
 func (c *Controller) awaitHealthy(ctx context.Context, s *scope, objects []render.Object, what, reason string) outcome {
 	objects = slices.DeleteFunc(slices.Clone(objects), func(object render.Object) bool {
-		return apply.Passive(schema.GroupKind{Group: object.Key().Group, Kind: object.Key().Kind})
+		return s.leavesOut(object.Key()) || apply.Passive(schema.GroupKind{Group: object.Key().Group, Kind: object.Key().Kind})
 	})
 	if len(objects) == 0 {
 		return next()

@@ -119,10 +119,22 @@ func (t *target) Apply(ctx context.Context, objects []render.Object) []apply.Res
 		result := apply.Result{Key: object.Key(), Digest: object.Digest, Err: t.failures[name]}
 		if result.Err == nil {
 			result.UID, result.Action = t.put(ctx, object)
+			known := t.known(object.Key())
+			result.Adopted = result.Action != apply.Created && (known.Adopted || known.UID != result.UID)
 		}
 		results = append(results, result)
 	}
 	return results
+}
+
+// known gives the inventory's entry of an object.
+func (t *target) known(key corev1alpha1.ObjectKey) corev1alpha1.InventoryEntry {
+	for _, entry := range t.options.Inventory {
+		if inventory.Key(entry) == inventory.KeyOf(key) {
+			return entry
+		}
+	}
+	return corev1alpha1.InventoryEntry{}
 }
 
 func (t *target) put(ctx context.Context, object render.Object) (types.UID, apply.Action) {
@@ -172,6 +184,14 @@ func (t *target) MakeWay(ctx context.Context, object render.Object) (bool, error
 }
 
 func (t *target) Prune(ctx context.Context, entries []corev1alpha1.InventoryEntry) []apply.PruneResult {
+	return t.prune(ctx, entries, false)
+}
+
+func (t *target) Revert(ctx context.Context, entries []corev1alpha1.InventoryEntry) []apply.PruneResult {
+	return t.prune(ctx, entries, true)
+}
+
+func (t *target) prune(ctx context.Context, entries []corev1alpha1.InventoryEntry, reverts bool) []apply.PruneResult {
 	return t.remove("prune", entries, func(entry corev1alpha1.InventoryEntry, result *apply.PruneResult) {
 		switch {
 		case t.lingering[entry.Name]:
@@ -182,6 +202,8 @@ func (t *target) Prune(ctx context.Context, entries []corev1alpha1.InventoryEntr
 			result.Message = "handed over to Release " + result.Heir.String()
 		case entry.Keep:
 			result.Kept, result.Message = true, "kept, as its source asked"
+		case reverts && entry.Adopted:
+			result.Kept, result.Message = true, "kept, because it was there before"
 		default:
 			result.Gone = true
 			mapping, _ := t.Mapping(ctx, entry.GroupVersionKind())
@@ -199,7 +221,10 @@ func (t *target) remove(verb string, entries []corev1alpha1.InventoryEntry, do f
 	var results []apply.PruneResult
 	for _, entry := range entries {
 		t.calls = append(t.calls, verb+" "+entry.Name)
-		result := apply.PruneResult{Entry: entry, Err: t.failures[entry.Name]}
+		result := apply.PruneResult{Entry: entry}
+		if t.heirs[entry.Name].Name == "" { // else it is theirs, and no failure
+			result.Err = t.failures[entry.Name]
+		}
 		if result.Err == nil {
 			do(entry, &result)
 		}

@@ -111,6 +111,9 @@ func (s *scope) aheadEntries() []corev1alpha1.InventoryEntry {
 		if entry.Hook == "" && (resend && !s.untouched[inventory.Key(*entry)] || entry.Digest != digests[inventory.Key(*entry)]) {
 			entry.Digest, entry.ResourceVersion = "", ""
 		}
+		if entry.Hook == "" && entry.UID == "" {
+			entry.Adopted = true // until it is known that the Release made it
+		}
 	}
 	return entries
 }
