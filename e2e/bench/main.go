@@ -24,11 +24,12 @@ import (
 	"kumodo.io/convoy/e2e/bench/delivery"
 	"kumodo.io/convoy/e2e/bench/observer"
 	"kumodo.io/convoy/e2e/bench/report"
+	"kumodo.io/convoy/e2e/bench/shards"
 )
 
 // benchmarks are all there are, in the order in which they run.
 func benchmarks() []benchmark.Benchmark {
-	return []benchmark.Benchmark{delivery.Benchmark(), observer.Benchmark(), blackhole.Benchmark(), api.Benchmark()}
+	return []benchmark.Benchmark{delivery.Benchmark(), observer.Benchmark(), blackhole.Benchmark(), shards.Benchmark(), api.Benchmark()}
 }
 
 // options are what the command line says.

@@ -19,6 +19,7 @@ type Usage struct {
 	CPU      time.Duration // since its start, in user and system mode, in steps of 10 ms
 	Resident int64         // bytes of memory now
 	Peak     int64         // the most it ever was
+	Own      int64         // of the resident bytes, those that are in no file: what it made itself
 }
 
 // ReadUsage asks the kernel about a process. It works on Linux only.
@@ -35,7 +36,7 @@ func ReadUsage(pid int) (Usage, error) {
 	if err != nil {
 		return u, fmt.Errorf("read the memory of process %d: %w", pid, err)
 	}
-	u.Resident, u.Peak = memory(string(status), "VmRSS"), memory(string(status), "VmHWM")
+	u.Resident, u.Peak, u.Own = memory(string(status), "VmRSS"), memory(string(status), "VmHWM"), memory(string(status), "RssAnon")
 	return u, nil
 }
 

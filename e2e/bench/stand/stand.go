@@ -36,6 +36,8 @@ type Options struct {
 	Dir string
 	// Only names the processes of convoy that run; all when empty.
 	Only []string
+	// Built names further processes of convoy, which are built and not started.
+	Built []string
 	// Target: a second cluster is started, too.
 	Target bool
 	Args   map[string][]string // added to those of a process of convoy, by its name
@@ -45,6 +47,7 @@ type Options struct {
 // Stand is a running stand.
 type Stand struct {
 	Dir          string
+	Bin          string                     // folder of convoy's binaries
 	Host, Target *controlplane.ControlPlane // Target is nil when it is not wanted
 	Convoy       *installation.Installation
 	admin        *rest.Config
@@ -75,8 +78,7 @@ func (s *Stand) start(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	bin, err := build.Convoy(ctx, root, o.Log, o.Only...)
-	if err != nil {
+	if s.Bin, err = build.Convoy(ctx, root, o.Log, slices.Concat(o.Only, o.Built)...); err != nil {
 		return err
 	}
 	cluster := func(name string) (*controlplane.ControlPlane, error) {
@@ -97,7 +99,7 @@ func (s *Stand) start(ctx context.Context, o Options) error {
 		return err
 	}
 	s.Convoy, err = installation.Start(ctx, installation.Options{
-		Dir: filepath.Join(o.Dir, "convoy"), Bin: bin, Config: filepath.Join(root, "config"), Host: s.Host,
+		Dir: filepath.Join(o.Dir, "convoy"), Bin: s.Bin, Config: filepath.Join(root, "config"), Host: s.Host,
 		Only: o.Only, Args: s.withSockets(o.Args), Log: o.Log,
 	})
 	return err
@@ -135,11 +137,16 @@ func (s *Stand) Profiled() ([]Server, error) {
 
 // LiveHeap collects a controller's garbage and gives the bytes that are in use.
 func (s *Stand) LiveHeap(ctx context.Context, name string) (int64, error) {
-	profiles := Server{Name: name, URL: "http://" + name, Client: overSocket(s.socket(name))}
+	return LiveHeapOf(ctx, name, s.socket(name), s.Convoy.MetricsURL(name))
+}
+
+// LiveHeapOf is LiveHeap of a controller that serves profiles at a socket and metrics at a URL.
+func LiveHeapOf(ctx context.Context, name, socket, metrics string) (int64, error) {
+	profiles := Server{Name: name, URL: "http://" + name, Client: overSocket(socket)}
 	if err := profiles.download(ctx, "/debug/pprof/heap?gc=1", os.DevNull); err != nil {
 		return 0, err
 	}
-	bytes, err := alive(ctx, name, s.Convoy.MetricsURL(name), http.DefaultClient)
+	bytes, err := alive(ctx, name, metrics, http.DefaultClient)
 	return int64(bytes), err
 }
 
