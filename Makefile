@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # The modules of go.work, in the order in which they build on each other.
-MODULES := api client clusterconn fetch render expressions health internal apiserver controllermanager observer kubectl-convoy e2e
+MODULES := api client clusterconn fetch render expressions health doctest internal apiserver controllermanager observer kubectl-convoy e2e
 # Each test binary links against much of Kubernetes: few at once keep memory bounded.
 GO_TEST := go test -race -timeout 30m
+# Tests hold pages against the code: their results are remembered for these pages only.
+export CONVOY_DOCS_DIGEST := $(shell find . -name '*.md' -not -path './.*' -print0 | sort -z | xargs -0 cat | cksum)
 
 .PHONY: help
 help: ## Show this help
@@ -38,7 +40,7 @@ control-plane: ## Build the control plane that the e2e tests and the demo run on
 
 .PHONY: test-e2e
 test-e2e: control-plane build ## Run the end-to-end suites against real clusters
-	go test -count=1 -p 1 -timeout 40m ./e2e/suites/... -ginkgo.v
+	go test -count=1 -p 2 -timeout 40m ./e2e/suites/... -ginkgo.v
 
 .PHONY: bench
 bench: control-plane ## Measure speed and cost; BENCH="-run api/get -quick" chooses, see docs/performance.md

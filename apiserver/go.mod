@@ -116,6 +116,7 @@ require (
 	gopkg.in/natefinch/lumberjack.v2 v2.2.1 // indirect
 	k8s.io/kms v0.37.2 // indirect
 	k8s.io/streaming v0.37.2 // indirect
+	kumodo.io/convoy/doctest v0.9.0
 	sigs.k8s.io/apiserver-network-proxy/konnectivity-client v0.36.0 // indirect
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 )
@@ -127,3 +128,5 @@ replace (
 	kumodo.io/convoy/health => ../health
 	kumodo.io/convoy/internal => ../internal
 )
+
+replace kumodo.io/convoy/doctest => ../doctest

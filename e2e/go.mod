@@ -15,9 +15,11 @@ require (
 )
 
 require (
+	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/klauspost/cpuid/v2 v2.4.0 // indirect
 	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2 // indirect
 	github.com/rogpeppe/go-internal v1.16.0 // indirect
+	github.com/spf13/cobra v1.10.2 // indirect
 	go.uber.org/atomic v1.11.0 // indirect
 )
 
@@ -121,6 +123,7 @@ require (
 	k8s.io/utils v0.0.0-20260626114624-be93311217bd // indirect
 	kumodo.io/convoy/api v0.9.0
 	kumodo.io/convoy/client v0.9.0
+	kumodo.io/convoy/doctest v0.9.0
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
@@ -130,3 +133,5 @@ replace (
 	kumodo.io/convoy/api => ../api
 	kumodo.io/convoy/client => ../client
 )
+
+replace kumodo.io/convoy/doctest => ../doctest

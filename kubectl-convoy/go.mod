@@ -75,6 +75,7 @@ require (
 	gopkg.in/evanphx/json-patch.v4 v4.13.0 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	k8s.io/kube-openapi v0.0.0-20260721132016-d427ff9ee9ad // indirect
+	kumodo.io/convoy/doctest v0.9.0
 	kumodo.io/convoy/expressions v0.9.0 // indirect
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/kustomize/api v0.21.2 // indirect
@@ -89,3 +90,5 @@ replace (
 	kumodo.io/convoy/expressions => ../expressions
 	kumodo.io/convoy/health => ../health
 )
+
+replace kumodo.io/convoy/doctest => ../doctest

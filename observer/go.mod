@@ -229,6 +229,7 @@ require (
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	gopkg.in/warnings.v0 v0.1.2 // indirect
 	helm.sh/helm/v3 v3.22.0 // indirect
+	kumodo.io/convoy/doctest v0.9.0
 	kumodo.io/convoy/expressions v0.9.0 // indirect
 	oras.land/oras-go/v2 v2.7.0 // indirect
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
@@ -250,3 +251,5 @@ replace (
 
 // Functions of the templates of charts convert numbers with it: the version is that of Helm.
 replace github.com/spf13/cast => github.com/spf13/cast v1.7.0
+
+replace kumodo.io/convoy/doctest => ../doctest

@@ -27,12 +27,13 @@ var allowed = map[string][]string{
 	"render":            {"api"},
 	"expressions":       {},
 	"health":            {"api", "expressions"},
+	"doctest":           {},
 	"internal":          {"api", "client"},
-	"apiserver":         {"api", "client", "expressions", "health", "internal"},
-	"controllermanager": {"api", "client", "clusterconn", "expressions", "fetch", "render", "internal"},
-	"observer":          {"api", "client", "clusterconn", "expressions", "fetch", "render", "health", "internal"},
-	"kubectl-convoy":    {"api", "client", "expressions", "health"},
-	"e2e":               {"api", "client"},
+	"apiserver":         {"api", "client", "expressions", "health", "internal", "doctest"},
+	"controllermanager": {"api", "client", "clusterconn", "expressions", "fetch", "render", "internal", "doctest"},
+	"observer":          {"api", "client", "clusterconn", "expressions", "fetch", "render", "health", "internal", "doctest"},
+	"kubectl-convoy":    {"api", "client", "expressions", "health", "doctest"},
+	"e2e":               {"api", "client", "doctest"},
 }
 
 // outside are the modules that are deliberately not in go.work.

@@ -20,7 +20,7 @@ import (
 
 	"kumodo.io/convoy/apiserver/internal/proxy"
 	"kumodo.io/convoy/apiserver/internal/scheme"
-	"kumodo.io/convoy/internal/doctest"
+	"kumodo.io/convoy/doctest"
 )
 
 // parse gives the options of a command line, with a registry of their own.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,7 +38,7 @@ func TestLookAroundInABareShell(t *testing.T) {
 			if test.own != "" {
 				path = filepath.Dir(write(filepath.Join(dir, test.own), "kubectl", "own"))
 			}
-			commands := lookAround("/a b/config", filepath.Dir(plugin), built)
+			commands := lookAround(shellSettings("/a b/config", filepath.Dir(plugin), built))
 			shell := exec.Command("/bin/sh", "-euc", commands+"kubectl-convoy status\n")
 			shell.Env = []string{"PATH=" + path}
 			out, err := shell.CombinedOutput()
@@ -47,4 +48,17 @@ func TestLookAroundInABareShell(t *testing.T) {
 				"plugin /a b/config status\n"))
 		})
 	}
+}
+
+func TestSettingsOfARunningDemo(t *testing.T) {
+	g := NewWithT(t)
+	dir := t.TempDir()
+	file := filepath.Join(dir, pointer)
+	var out bytes.Buffer
+	g.Expect(printEnv(&out, file)).To(MatchError("no demo is running"))
+	g.Expect(os.WriteFile(file, []byte(dir+"\n"), 0o600)).To(Succeed())
+	g.Expect(printEnv(&out, file)).To(MatchError(ContainSubstring("is not up yet")))
+	g.Expect(os.WriteFile(filepath.Join(dir, settingsFile), []byte("export A=b\n"), 0o600)).To(Succeed())
+	g.Expect(printEnv(&out, file)).To(Succeed())
+	g.Expect(out.String()).To(Equal("export A=b\n"))
 }

@@ -77,6 +77,35 @@ var _ = Describe("pin, unpin and rollback", func() {
 	}, NodeTimeout(limit))
 })
 
+var _ = Describe("mutate", func() {
+	It("changes what is rendered, and takes that back", func(ctx SpecContext) {
+		n := suite.NewNamespace(ctx, map[string]string{"a/cm.yaml": scenario.ConfigMap("cm", "v", "1")})
+		n.Create(ctx, n.GitRelease("web", scenario.Edge, "a"))
+		n.AwaitReady(ctx, "web")
+		_, errOut, code := n.Kubectl(ctx, "convoy", "-n", n.Name, "mutate", "web")
+		Expect(code).To(BeZero())
+		Expect(errOut).To(Equal("Release " + n.Name + "/web has no mutations.\n"))
+
+		Expect(convoy(ctx, n, "mutate", "web", "v", "--target-kind", "ConfigMap", "--patch", "{data: {v: '2'}}", "--dry-run=server")).To(
+			Equal("release.core.convoy.kumodo.io/web mutation v added (server dry run)\n"))
+		Expect(n.Release(ctx, "web").Spec.Mutations).To(BeEmpty())
+		Expect(convoy(ctx, n, "mutate", "web", "v", "--target-kind", "ConfigMap", "--patch", "{data: {v: '2'}}")).To(Equal("release.core.convoy.kumodo.io/web mutation v added\n"))
+		Eventually(ctx, n.Data(ctx, "cm")).Should(HaveKeyWithValue("v", "2"))
+		convoy(ctx, n, "mutate", "web", "w", "--target-name", "cm", "--type", "json", "--patch", `[{"op":"add","path":"/data/w","value":"1"}]`, "--before", "v")
+		Eventually(ctx, n.Data(ctx, "cm")).Should(And(HaveKeyWithValue("v", "2"), HaveKeyWithValue("w", "1")))
+		Expect(convoy(ctx, n, "mutate", "web")).To(Equal("NAME   TYPE        OPTIONAL   TARGET\nw      json        false      name cm\nv      strategic   false      kind ConfigMap\n"))
+		Expect(convoy(ctx, n, "mutate", "web", "v")).To(Equal("name: v\npatch: '{data: {v: ''2''}}'\ntarget:\n  kind: ConfigMap\ntype: strategic\n"))
+		Expect(convoy(ctx, n, "mutate", "web", "v", "--remove")).To(Equal("release.core.convoy.kumodo.io/web mutation v removed\n"))
+		Eventually(ctx, n.Data(ctx, "cm")).Should(HaveKeyWithValue("v", "1"))
+
+		Expect(refused(ctx, n, "mutate", "web", "x", "--patch", "a: [")).To(And(ContainSubstring("mutations of Release "+n.Name+"/web: "), ContainSubstring("spec.mutations[1].patch")))
+		Expect(refused(ctx, n, "mutate", "web", "v", "--remove")).To(ContainSubstring(`has no mutation "v", but w`))
+		Expect(refused(ctx, n, "mutate", "nobody")).To(HavePrefix("error: Release " + n.Name + "/nobody: "))
+		convoy(ctx, n, "mutate", "web", "none", "--target-kind", "Job", "--patch", "{}")
+		Eventually(ctx, func() string { return convoy(ctx, n, "why", "web") }).Should(ContainSubstring("none"))
+	}, NodeTimeout(limit))
+})
+
 // failingHook is a preSync hook whose Job fails.
 func failingHook(name string) corev1alpha1.Hook {
 	return corev1alpha1.Hook{Name: name, On: corev1alpha1.HookPreSync, Template: runtime.RawExtension{Raw: []byte(

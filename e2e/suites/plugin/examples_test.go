@@ -32,7 +32,9 @@ func newStage(ctx context.Context, files map[string]string) *stage {
 	s.kubeconfig = kubeconfigOfTwo(s.Namespace)
 	values := filepath.Join(GinkgoT().TempDir(), "values.yaml")
 	Expect(os.WriteFile(values, []byte("replicas: 3\n"), 0o600)).To(Succeed())
-	s.replace = []string{"--values values.yaml", "--values " + values, "--namespaces shop,shop-db", "--namespaces " + s.Name, "--namespaces shop", "--namespaces " + s.Name, "lab-admin", "edge-admin"}
+	patch := filepath.Join(GinkgoT().TempDir(), "patch.yaml")
+	Expect(os.WriteFile(patch, []byte("metadata: {labels: {team: shop}}\n"), 0o600)).To(Succeed())
+	s.replace = []string{"--values values.yaml", "--values " + values, "--patch-file patch.yaml", "--patch-file " + patch, "--namespaces shop,shop-db", "--namespaces " + s.Name, "--namespaces shop", "--namespaces " + s.Name, "lab-admin", "edge-admin"}
 	return s
 }
 
@@ -146,7 +148,7 @@ var _ = Describe("The examples of help", func() {
 			}
 		}, "status", "why", "tree", "health", "events", "history", "preview", "diff", "render", "values", "version", "cluster list", "cluster", "shards")
 		s.replace = append(s.replace, "sha256:1f0c…", s.Release(ctx, "web").Status.History[1].Render)
-		s.play(ctx, nil, "pin", "unpin", "rollback")
+		s.play(ctx, nil, "mutate", "pin", "unpin", "rollback")
 	}, NodeTimeout(limit))
 
 	It("of syncs and suspensions", func(ctx SpecContext) {

@@ -18,7 +18,7 @@ func TestCompletion(t *testing.T) {
 	const sources = "GET /apis/source.convoy.kumodo.io/v1alpha1/namespaces/shop/"
 	cluster := corev1alpha1.Cluster{}
 	cluster.Name = "edge"
-	release := newRelease(past, hooked, func(r *corev1alpha1.Release) {
+	release := newRelease(past, hooked, mutated, func(r *corev1alpha1.Release) {
 		r.Spec.Lifecycle = &corev1alpha1.LifecycleSpec{Gates: []corev1alpha1.Gate{{Name: "qa"}, {Name: "ops"}}}
 		r.Status.Lifecycle.Gates = []corev1alpha1.GateStatus{{Name: "qa", Render: digest}, {Name: "ops", Render: digest}}
 	})
@@ -46,6 +46,10 @@ func TestCompletion(t *testing.T) {
 		{"approve web ", "qa ops"},
 		{"approve web qa ", "ops"},
 		{"skip web ", "backup migrate"},
+		{"mutate web ", "a b"},
+		{"mutate web a ", ""},
+		{"mutate web a --before ", "b"},
+		{"mutate web a --type ", "strategic merge json"},
 		{"rollback web ", "4\tv4, failed 3\tv3, healthy 2\tv3, applied 1\tv1, healthy"},
 		{"rollback web 3 ", ""},
 		{"history web --id ", "4\tv4, failed 3\tv3, healthy 2\tv3, applied 1\tv1, healthy"},

@@ -38,7 +38,10 @@ func (r *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	answer, ok := r.answers[req.Method+" "+req.URL.RequestURI()]
 	if !ok && req.Method == http.MethodPatch {
-		path := strings.TrimSuffix(strings.TrimSuffix(req.URL.Path, "/lifecycle"), "/pin")
+		path := req.URL.Path
+		for _, part := range []string{"/lifecycle", "/pin", "/mutations"} {
+			path = strings.TrimSuffix(path, part)
+		}
 		answer, ok = r.answers["GET "+path]
 	}
 	if !ok {

@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package doctest lets a binary's tests hold the page of its documentation against its
-// flags.
 package doctest
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
 )
-
-// updateVariable, when set, makes Reference write the page instead of comparing it.
-const updateVariable = "CONVOY_UPDATE_DOCS"
 
 // Flags fails the test for each flag of own that has no row in a table of the page, or one
 // with another default, and for each flag that the page names and neither own nor all has.
@@ -80,72 +73,33 @@ type Section struct {
 }
 
 // Reference fails the test when the page is not the list of all flags that it should be:
-// intro, and a table for each section. With CONVOY_UPDATE_DOCS set it writes the page.
+// intro, and a table for each section.
 func Reference(t *testing.T, page, intro string, sections []Section) {
 	t.Helper()
 	var want strings.Builder
 	want.WriteString(intro)
 	for _, section := range sections {
-		table(&want, section)
+		fmt.Fprintf(&want, "\n## %s\n\n", section.Title)
+		flagTable(&want, section.Flags)
 	}
-	if os.Getenv(updateVariable) != "" {
-		root, err := root()
-		if err == nil {
-			err = os.WriteFile(filepath.Join(root, page), []byte(want.String()), 0o644)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	got, err := read(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != want.String() {
-		t.Errorf("%s is not what the flags say: run this test with %s=1 and commit the page", page, updateVariable)
-	}
+	Page(t, page, want.String())
 }
 
-func table(out *strings.Builder, section Section) {
-	fmt.Fprintf(out, "\n## %s\n\n| flag | default | meaning |\n|---|---|---|\n", section.Title)
-	cell := strings.NewReplacer("\n", " ", "|", "\\|", "<", "&lt;")
-	section.Flags.VisitAll(func(flag *pflag.Flag) {
+// flagTable writes a row for each flag that is not hidden.
+func flagTable(out *strings.Builder, flags *pflag.FlagSet) {
+	out.WriteString("| flag | default | meaning |\n|---|---|---|\n")
+	flags.VisitAll(func(flag *pflag.Flag) {
 		if flag.Hidden {
 			return
 		}
-		shown := ""
+		name, shown := "`--"+flag.Name+"`", ""
+		if flag.Shorthand != "" {
+			name = "`-" + flag.Shorthand + "`, " + name
+		}
 		if flag.DefValue != "" && flag.DefValue != "[]" {
-			shown = "`" + cell.Replace(flag.DefValue) + "`"
+			shown = "`" + Cell(flag.DefValue) + "`"
 		}
 		_, usage := pflag.UnquoteUsage(flag)
-		fmt.Fprintf(out, "| `--%s` | %s | %s |\n", flag.Name, shown, cell.Replace(strings.Join(strings.Fields(usage), " ")))
+		fmt.Fprintf(out, "| %s | %s | %s |\n", name, shown, Cell(usage))
 	})
-}
-
-func read(page string) (string, error) {
-	root, err := root()
-	if err != nil {
-		return "", err
-	}
-	text, err := os.ReadFile(filepath.Join(root, page))
-	return string(text), err
-}
-
-// root finds the repository, which has the go.work.
-func root() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
-			return dir, nil
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return "", fmt.Errorf("no go.work above the working directory")
-		}
-		dir = parent
-	}
 }
