@@ -465,3 +465,33 @@ func TestReplacementIsOfWhatPeopleWrite(t *testing.T) {
 		{"op": "add", "path": "/metadata/annotations", "value": {}}, {"op": "add", "path": "/metadata/labels", "value": {"l": "1"}}
 	]`))
 }
+
+func TestMade(t *testing.T) {
+	then, later := metav1.Unix(1000, 0), metav1.Unix(1001, 0)
+	by := func(manager string, operation metav1.ManagedFieldsOperationType, subresource string, at metav1.Time) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, Subresource: subresource, Time: &at}
+	}
+	apply, update := metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate
+	tests := []struct {
+		name    string
+		entries []metav1.ManagedFieldsEntry
+		want    bool
+	}{
+		{"by convoy", []metav1.ManagedFieldsEntry{by("convoy", apply, "", then)}, true},
+		{"and changed by others since", []metav1.ManagedFieldsEntry{by("convoy", apply, "", then), by("hand", update, "", later)}, true},
+		{"and its status written at once", []metav1.ManagedFieldsEntry{by("convoy", apply, "", then), by("kubelet", update, "status", then)}, true},
+		{"by another one, and taken over", []metav1.ManagedFieldsEntry{by("convoy", apply, "", later), by("hand", update, "", then)}, false},
+		{"by another one, and taken over at once", []metav1.ManagedFieldsEntry{by("convoy", apply, "", then), by("hand", update, "", then)}, false},
+		{"by another one, of whom nothing is left", []metav1.ManagedFieldsEntry{by("convoy", apply, "", later)}, false},
+		{"by another one", []metav1.ManagedFieldsEntry{by("hand", apply, "", then)}, false},
+		{"before there were managed fields", nil, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			live := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}")
+			live.SetCreationTimestamp(then)
+			live.SetManagedFields(tt.entries)
+			NewWithT(t).Expect(Made(live)).To(Equal(tt.want))
+		})
+	}
+}

@@ -55,6 +55,22 @@ func Written(live *unstructured.Unstructured) (*fieldpath.Set, error) {
 	return written, nil
 }
 
+// Made tells whether convoy made an object, and has not changed it since: nobody else wrote it when it
+// came to be. False is said of any other object, as of one that convoy made and then changed.
+func Made(live *unstructured.Unstructured) bool {
+	created, made := live.GetCreationTimestamp(), false
+	for _, entry := range live.GetManagedFields() {
+		switch {
+		case entry.Subresource != "" || entry.Time == nil || !entry.Time.Equal(&created):
+		case byConvoy(entry):
+			made = true
+		default:
+			return false
+		}
+	}
+	return made
+}
+
 // byConvoy tells the entry of what convoy applied.
 func byConvoy(entry metav1.ManagedFieldsEntry) bool {
 	return entry.Manager == corev1alpha1.FieldManager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -383,8 +384,10 @@ func (s *apiServer) store(path string, live, obj *unstructured.Unstructured) *un
 	s.revision++
 	if live == nil {
 		obj.SetUID(types.UID("uid-" + strconv.FormatInt(s.revision, 10)))
+		obj.SetCreationTimestamp(metav1.NewTime(time.Now().Truncate(time.Second)))
 	} else {
 		obj.SetUID(live.GetUID())
+		obj.SetCreationTimestamp(live.GetCreationTimestamp())
 		obj.SetResourceVersion(live.GetResourceVersion())
 		if reflect.DeepEqual(withoutTimes(obj).Object, withoutTimes(live).Object) {
 			return live

@@ -130,7 +130,7 @@ func TestApplyWays(t *testing.T) {
 				return
 			}
 			live := s.get(settingsPath)
-			adopted := strings.HasPrefix(tt.want.requests, lines(create, read)) && tt.want.action != Recreated // it was never applied, and is there
+			adopted := strings.HasPrefix(tt.want.requests, lines(create, read)) && tt.want.action == Configured // it was never applied, and is there
 			g.Expect(result).To(Equal(Result{
 				Key: v2.Key(), UID: live.GetUID(), Digest: v2.Digest, ResourceVersion: live.GetResourceVersion(), Action: tt.want.action, Adopted: adopted,
 			}))

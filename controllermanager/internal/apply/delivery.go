@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/internal/managed"
 	"kumodo.io/convoy/render"
 )
 
@@ -174,9 +175,16 @@ func (d *delivery) created() Action {
 }
 
 // adopted tells whether the object that an action led to was there before this Release applied it
-// first. One that is not what the inventory knows was made by nobody knows whom.
+// first. One that is not what the inventory knows, and bears no signs of having been made by a process
+// that died before it could note that, was made by nobody knows whom.
 func (d *delivery) adopted(live *unstructured.Unstructured, action Action) bool {
-	return action != Created && action != Recreated && (d.known.Adopted || d.known.UID != live.GetUID())
+	switch {
+	case action == Created || action == Recreated:
+		return false
+	case d.known.UID == live.GetUID():
+		return d.known.Adopted
+	}
+	return !managed.Made(live)
 }
 
 // patch sends body by server-side apply.
