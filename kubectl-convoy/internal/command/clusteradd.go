@@ -324,7 +324,7 @@ func (f *clusterAddFlags) tell(e *environment, done ...changed) error {
 func (f *clusterAddFlags) token(ctx context.Context, target dynamic.Interface) (string, error) {
 	secrets := target.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(f.plan.AccountNamespace)
 	var secret *corev1.Secret
-	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, f.timeout, true, func(ctx context.Context) (bool, error) {
+	err := pollFor(ctx, 200*time.Millisecond, f.timeout, func(ctx context.Context) (bool, error) {
 		object, err := secrets.Get(ctx, f.plan.TokenSecret(), metav1.GetOptions{})
 		if err != nil {
 			return false, err
@@ -345,7 +345,7 @@ func (f *clusterAddFlags) token(ctx context.Context, target dynamic.Interface) (
 func (f *clusterAddFlags) awaitReady(ctx context.Context, e *environment, host dynamic.Interface) error {
 	var ready *metav1.Condition
 	var version string
-	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, f.timeout, true, func(ctx context.Context) (bool, error) {
+	err := pollFor(ctx, 200*time.Millisecond, f.timeout, func(ctx context.Context) (bool, error) {
 		object, err := host.Resource(clusterKind.resource).Namespace(f.plan.Namespace).Get(ctx, f.plan.Name, metav1.GetOptions{})
 		if err != nil {
 			return false, err

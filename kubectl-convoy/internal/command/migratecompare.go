@@ -71,12 +71,18 @@ func (r *migrationRun) compare(ctx context.Context, h *handover) error {
 // had.
 func (r *migrationRun) preview(ctx context.Context, release *corev1alpha1.Release) (*corev1alpha1.ReleasePreview, error) {
 	var preview *corev1alpha1.ReleasePreview
-	var last error
+	var last error // of the last question that was answered
 	releases := r.api.CoreV1alpha1().Releases(release.Namespace)
-	err := wait.PollUntilContextTimeout(ctx, time.Second, r.timeout, true, func(ctx context.Context) (bool, error) {
-		if preview, last = releases.Preview(ctx, release.Name, corev1alpha1.ReleasePreviewOptions{}); last == nil {
+	err := pollFor(ctx, time.Second, r.timeout, func(ctx context.Context) (bool, error) {
+		answer, err := releases.Preview(ctx, release.Name, corev1alpha1.ReleasePreviewOptions{})
+		switch {
+		case err == nil:
+			preview = answer
 			return true, nil
+		case ctx.Err() != nil:
+			return false, err
 		}
+		last = err
 		now, err := releases.Get(ctx, release.Name, metav1.GetOptions{})
 		if err != nil {
 			return false, err

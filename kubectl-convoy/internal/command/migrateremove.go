@@ -119,12 +119,14 @@ func (r *migrationRun) removeOne(ctx context.Context, object chosen) error {
 		return err
 	}
 	var last *unstructured.Unstructured
-	err = wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, r.timeout, true, func(ctx context.Context) (bool, error) {
+	err = pollFor(ctx, 200*time.Millisecond, r.timeout, func(ctx context.Context) (bool, error) {
 		now, err := resource.Get(ctx, object.GetName(), metav1.GetOptions{})
-		if apierrors.IsNotFound(err) || err == nil && now.GetUID() != uid {
+		switch {
+		case apierrors.IsNotFound(err) || err == nil && now.GetUID() != uid:
 			return true, nil
+		case err == nil:
+			last = now
 		}
-		last = now
 		return false, err
 	})
 	if wait.Interrupted(err) && last != nil {

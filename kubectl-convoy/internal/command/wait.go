@@ -248,3 +248,15 @@ func (f *follower) late(timeout time.Duration) error {
 }
 
 func fullName(release *corev1alpha1.Release) string { return release.Namespace + "/" + release.Name }
+
+// pollFor asks until condition holds, for timeout at most, after which wait.Interrupted tells its
+// error: a request that was under way then has not failed.
+func pollFor(ctx context.Context, interval, timeout time.Duration, condition wait.ConditionWithContextFunc) error {
+	return wait.PollUntilContextTimeout(ctx, interval, timeout, true, func(ctx context.Context) (bool, error) {
+		done, err := condition(ctx)
+		if err != nil && ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return done, err
+	})
+}

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -185,4 +186,19 @@ func TestSyncsOfManyAreToldApart(t *testing.T) {
 	g.Expect(code).To(Equal(1))
 	g.Expect(out).To(Equal("release.core.convoy.kumodo.io/a sync requested\nrelease.core.convoy.kumodo.io/b sync requested\n"))
 	g.Expect(errOut).To(And(HavePrefix("shop/a: Ready: all well\n"), ContainSubstring("error: Release shop/b is suspended, its sync is not waited for")))
+}
+
+// TestPollForIsOver in the middle of a request, which has not failed then.
+func TestPollForIsOver(t *testing.T) {
+	g := NewWithT(t)
+	err := pollFor(t.Context(), time.Millisecond, 10*time.Millisecond, func(ctx context.Context) (bool, error) {
+		<-ctx.Done()
+		return false, errors.New("the request was cut off")
+	})
+	g.Expect(wait.Interrupted(err)).To(BeTrue(), "%v", err)
+
+	boom := errors.New("boom")
+	err = pollFor(t.Context(), time.Millisecond, time.Hour, func(context.Context) (bool, error) { return false, boom })
+	g.Expect(err).To(MatchError(boom))
+	g.Expect(wait.Interrupted(err)).To(BeFalse())
 }
