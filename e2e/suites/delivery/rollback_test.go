@@ -7,6 +7,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -79,4 +81,34 @@ var _ = Describe("A Release with onFailure: rollback", func() {
 		Entry("an object that cannot be applied", NodeTimeout(4*time.Minute),
 			map[string]string{"app/fixed.yaml": fixedConfigMap + "\"2\"}\n"}, "fields cannot be changed"),
 	)
+
+	It("keeps what was there before the failed commit took it over, and nothing that it made", func(ctx SpecContext) {
+		n := suite.NewNamespace(ctx, map[string]string{"app/web.yaml": deployment})
+		release := n.GitRelease("app", scenario.Edge, "app")
+		release.Spec.Sync.OnFailure = corev1alpha1.OnFailureRollback
+		release.Spec.Sync.Timeout = &metav1.Duration{Duration: 15 * time.Second}
+		n.Create(ctx, release)
+		n.AwaitReady(ctx, "app")
+		maps := n.TargetClient.CoreV1().ConfigMaps(n.Name)
+		byHand, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "by-hand"}, Data: map[string]string{"mine": "1"}}, metav1.CreateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+
+		n.Commit(ctx, map[string]string{
+			"app/by-hand.yaml": scenario.ConfigMap("by-hand", "v", "2"), "app/made.yaml": scenario.ConfigMap("made", "v", "2"), "app/web.yaml": stuckDeployment,
+		})
+		n.Sync(ctx, "app")
+		Eventually(ctx, n.Data(ctx, "by-hand")).Should(HaveKeyWithValue("v", "2"), "it is taken over")
+		Eventually(ctx, n.Data(ctx, "made")).Should(HaveKeyWithValue("v", "2"))
+		Eventually(ctx, func(g Gomega) {
+			g.Expect(n.AwaitCondition(ctx, "app", corev1alpha1.ConditionReady, metav1.ConditionFalse).Reason).To(Equal(corev1alpha1.ReasonRolledBack))
+			_, err := maps.Get(ctx, "made", metav1.GetOptions{})
+			g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
+			kept, err := maps.Get(ctx, "by-hand", metav1.GetOptions{})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(kept.UID).To(Equal(byHand.UID))
+			g.Expect(kept.Annotations).NotTo(HaveKey(corev1alpha1.AnnotationRelease))
+			g.Expect(kept.Data).To(HaveKeyWithValue("mine", "1"))
+		}).Should(Succeed())
+		n.AwaitCondition(ctx, "app", corev1alpha1.ConditionHealthy, metav1.ConditionTrue)
+	}, NodeTimeout(4*time.Minute))
 })
