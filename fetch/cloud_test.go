@@ -156,6 +156,30 @@ func clearClouds(t *testing.T) {
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 }
 
+// TestCloudThatDoesNotAnswer keeps no slots: others are fetched meanwhile.
+func TestCloudThatDoesNotAnswer(t *testing.T) {
+	g := NewWithT(t)
+	clearClouds(t)
+	t.Setenv("AWS_ACCESS_KEY_ID", "x")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "y")
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = silent.Close() })
+	t.Setenv("AWS_ENDPOINT_URL_ECR", "http://"+silent.Addr().String())
+	r := newRig(t, fetch.Options{MaxConcurrent: 2, Secrets: secrets{"ca": {"ca.crt": ""}}})
+	ctx, stop := context.WithCancel(t.Context())
+	var asking sync.WaitGroup
+	for i := range 4 {
+		want := cloudWant(sourcev1alpha1.OCIProviderAWS, fmt.Sprintf("12345678901%d.dkr.ecr.eu-central-1.amazonaws.com", i))
+		want.Source.(*sourcev1alpha1.OCIRegistry).Spec.CASecretRef = nil
+		asking.Go(func() { _, _, _ = r.Resolve(ctx, want) })
+	}
+	t.Cleanup(asking.Wait)
+	t.Cleanup(stop)
+	g.Eventually(func() int { return r.Stats().Running }).WithTimeout(20 * time.Second).ShouldNot(BeZero())
+	g.Eventually(func() int { return r.Stats().Running }).WithTimeout(20 * time.Second).Should(BeZero())
+}
+
 func TestAWS(t *testing.T) {
 	const host = "123456789012.dkr.ecr.eu-central-1.amazonaws.com"
 	token := base64.StdEncoding.EncodeToString([]byte("AWS:canary-ecr"))

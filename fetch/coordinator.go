@@ -155,7 +155,7 @@ func (c *Coordinator) Fetch(ctx context.Context, want Want, revision string) (*A
 	}
 	root := content.FS()
 	if base.reason != nil {
-		root = content.GrowingFS(context.WithoutCancel(ctx), c.more(t, key, revision, want, base.reason))
+		root = content.GrowingFS(context.WithoutCancel(ctx), c.options.Limits, c.more(t, key, revision, want, base.reason))
 	}
 	return &Artifact{Revision: revision, Root: root, Path: t.path, Digest: digest, RootDigest: content.Digest()}, nil
 }

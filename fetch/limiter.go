@@ -17,6 +17,9 @@ const (
 	// light is what an operation may have received and still cost next to nothing: even if it
 	// was compressed as well as can be, little came of it.
 	light = 4 << 10
+	// slice is for how long an operation keeps its slot while others wait for one, however well it
+	// goes on: a drip that is just fast enough does not keep it for ever.
+	slice = 30 * time.Second
 	// asidePerSlot bounds the operations that step aside, for each slot that there is: each has
 	// a connection.
 	asidePerSlot = 32
@@ -52,16 +55,25 @@ type slot struct {
 	// may be read from still.
 	begun, aside, yielded, done bool
 	waits, bytes                int
+	// got is when it had its last turn, and late that it goes to the end of the queue for the next.
+	got  time.Time
+	late bool
 	// patience is what is left of it, since when the operation waits, and timer its end.
 	patience time.Duration
 	since    time.Time
 	timer    *time.Timer
+	// blocked is called before the operation waits for a turn that it has to have again, and what
+	// it returns after it.
+	blocked func() (ended func())
 }
 
 func newLimiter(total int) *limiter { return &limiter{total: total, hosts: map[string]*share{}} }
 
 func (l *limiter) slot(host string) *slot {
-	return &slot{limiter: l, host: host, turn: make(chan struct{}), patience: patience}
+	return &slot{
+		limiter: l, host: host, turn: make(chan struct{}), patience: patience,
+		blocked: func() (ended func()) { return func() {} },
+	}
 }
 
 // running counts the operations that hold a slot.
@@ -150,6 +162,11 @@ func (s *slot) received(ctx context.Context, bytes int) {
 	s.bytes += bytes
 	s.patience = min(patience, s.patience+patience*time.Duration(bytes)/pace)
 	enough := s.bytes <= light || s.yielded
+	if s.begun && s.holds() && len(l.queue) > 0 && time.Since(s.got) > slice {
+		s.disarm()
+		s.stand()
+		s.late = true
+	}
 	l.mu.Unlock()
 	if !enough {
 		s.goOn(ctx)
@@ -166,9 +183,9 @@ func (s *slot) goOn(ctx context.Context) {
 	}
 	turn := s.turn
 	if !slices.Contains(l.queue, s) {
-		// It came before all those who have not had a turn yet.
+		// It came before all those who have not had a turn yet, unless it had one for long.
 		at := slices.IndexFunc(l.queue, func(other *slot) bool { return !other.begun })
-		if at < 0 {
+		if at < 0 || s.late {
 			at = len(l.queue)
 		}
 		l.queue = slices.Insert(l.queue, at, s)
@@ -177,23 +194,32 @@ func (s *slot) goOn(ctx context.Context) {
 	l.mu.Unlock()
 	select {
 	case <-turn:
+		return
+	default:
+	}
+	defer s.blocked()()
+	select {
+	case <-turn:
 	case <-ctx.Done():
 	}
 }
 
-// stepAside gives the slot back of an operation that waits for the network.
+// stepAside gives the slot back of an operation that waits for the network. When too many have,
+// it is tried again.
 func (s *slot) stepAside() {
 	l := s.limiter
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s.waits == 0 || !s.holds() || l.aside >= l.total*asidePerSlot {
+	if s.waits == 0 || !s.holds() {
 		return
 	}
 	s.disarm()
-	s.aside, s.turn = true, make(chan struct{})
-	l.aside++
-	l.busy--
-	l.hosts[s.host].busy--
+	if l.aside >= l.total*asidePerSlot {
+		s.patience = patience
+		s.arm()
+		return
+	}
+	s.stand()
 	l.grant()
 }
 
@@ -201,6 +227,15 @@ func (s *slot) stepAside() {
 
 // holds says whether an operation that has had a turn holds a slot.
 func (s *slot) holds() bool { return !s.aside && !s.yielded && !s.done }
+
+// stand has an operation that holds a slot stand aside.
+func (s *slot) stand() {
+	l := s.limiter
+	s.aside, s.turn = true, make(chan struct{})
+	l.aside++
+	l.busy--
+	l.hosts[s.host].busy--
+}
 
 // leave has an operation that holds a slot, or stepped aside, count no more.
 func (s *slot) leave() {
@@ -258,7 +293,8 @@ func (l *limiter) grant() {
 			of.all++
 			l.hosts[s.host] = of
 		}
-		s.begun, s.aside, s.yielded = true, false, false
+		s.begun, s.aside, s.yielded, s.late = true, false, false, false
+		s.got = time.Now()
 		close(s.turn)
 		if s.waits > 0 {
 			s.arm()

@@ -5,8 +5,10 @@ package fetch
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	. "github.com/onsi/gomega"
 )
@@ -296,4 +298,64 @@ func TestWhoLeavesYieldedLeavesNothing(t *testing.T) {
 	s.release()
 	other.release()
 	g.Expect(l.busy + l.aside + len(l.hosts) + len(l.queue)).To(BeZero())
+}
+
+// TestWhoIsJustFastEnoughDoesNotKeepASlotForEver has hosts whose streams come at the pace that keeps
+// a slot.
+func TestWhoIsJustFastEnoughDoesNotKeepASlotForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		l := newLimiter(8)
+		stop, cancel := context.WithCancel(t.Context())
+		var drips sync.WaitGroup
+		defer drips.Wait()
+		defer cancel()
+		for host := range 6 {
+			for range 2 {
+				drips.Go(func() {
+					s, err := l.acquire(stop, fmt.Sprint("drips-", host))
+					if err != nil {
+						return
+					}
+					defer s.release()
+					for stop.Err() == nil {
+						ended := s.await()
+						time.Sleep(patience - time.Millisecond)
+						ended()
+						s.received(stop, pace)
+					}
+				})
+			}
+		}
+		time.Sleep(time.Second)
+		ctx, end := context.WithTimeout(t.Context(), 2*slice)
+		defer end()
+		s, err := l.acquire(ctx, "other")
+		g.Expect(err).NotTo(HaveOccurred())
+		s.release()
+	})
+}
+
+// TestWhoFindsNoPlaceAsideTriesAgain when too many others stepped aside already.
+func TestWhoFindsNoPlaceAsideTriesAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		l := newLimiter(1)
+		s := lined(l, "a")
+		l.mu.Lock()
+		l.aside = asidePerSlot
+		l.mu.Unlock()
+		ended := s.await()
+		defer s.release()
+		defer ended()
+		time.Sleep(10 * patience)
+		synctest.Wait()
+		g.Expect(l.running()).To(Equal(1))
+		l.mu.Lock()
+		l.aside = 0
+		l.mu.Unlock()
+		time.Sleep(2 * patience)
+		synctest.Wait()
+		g.Expect(l.running()).To(BeZero())
+	})
 }

@@ -163,6 +163,7 @@ func (o *operation) run(ctx context.Context, do func(ctx context.Context) error)
 	began := c.options.Clock.Now()
 	timed, limit := within(ctx, t.timeout)
 	defer limit.stop()
+	slot.blocked = limit.wait
 	timed = budget.WithWaiting(timed, func() (ended func()) {
 		goOn, back := limit.wait(), slot.yield(timed)
 		return func() {

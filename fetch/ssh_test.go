@@ -111,6 +111,51 @@ func TestSSHServerThatSaysNothing(t *testing.T) {
 	g.Expect(err.Error()).To(ContainSubstring("time limit of 50ms"))
 }
 
+// TestSSHServerThatEndsNoSession ends its output only: nobody waits long for the rest, and others have the
+// slot meanwhile.
+func TestSSHServerThatEndsNoSession(t *testing.T) {
+	g := NewWithT(t)
+	key, private := testsource.NewSigner(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		connection, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		config := &ssh.ServerConfig{PublicKeyCallback: func(ssh.ConnMetadata, ssh.PublicKey) (*ssh.Permissions, error) { return nil, nil }}
+		config.AddHostKey(key)
+		_, channels, requests, err := ssh.NewServerConn(connection, config)
+		if err != nil {
+			return
+		}
+		go ssh.DiscardRequests(requests)
+		for offered := range channels {
+			channel, of, err := offered.Accept()
+			if err != nil {
+				return
+			}
+			for request := range of {
+				_ = request.Reply(true, nil)
+				if request.Type == "exec" {
+					_ = channel.CloseWrite()
+				}
+			}
+		}
+	}()
+	server := &testsource.SSHServer{Address: listener.Addr().String(), Client: private}
+	r := newRig(t, fetch.Options{Secrets: secrets{"ssh": sshSecret(server, key)}})
+	done := make(chan error, 1)
+	go func() {
+		_, err := r.get(t, gitWant("ssh://git@"+server.Address+"/app.git", "ssh", corev1alpha1.GitSource{}))
+		done <- err
+	}()
+	g.Eventually(func() int { return r.Stats().Running }).WithTimeout(20 * time.Second).Should(Equal(1))
+	g.Eventually(func() int { return r.Stats().Running }).WithTimeout(20 * time.Second).Should(BeZero())
+	g.Eventually(done).WithTimeout(30 * time.Second).Should(Receive(MatchError(ContainSubstring("ended the conversation"))))
+}
+
 func TestSSHThroughAProxy(t *testing.T) {
 	root := t.TempDir()
 	testsource.NewGitRepository(t, root, "app.git").Commit(map[string]string{"a.yaml": "a"})

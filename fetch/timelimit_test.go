@@ -112,6 +112,35 @@ func TestOperationThatReadsAheadWhileItWaitsForRoom(t *testing.T) {
 	})
 }
 
+// TestOperationThatWaitsForASlotAgain has a server that takes a while to begin, and answers in time then,
+// while another operation has the slot that was given back meanwhile.
+func TestOperationThatWaitsForASlotAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		r := &roomRig{Coordinator: New(Options{CacheBytes: 1 << 20, MaxConcurrent: 1})}
+		first := r.start("first", time.Second, func(ctx context.Context) error {
+			connection, server := net.Pipe()
+			go func() {
+				time.Sleep(patience + 50*time.Millisecond)
+				_, _ = server.Write(make([]byte, 32<<10))
+			}()
+			reading := access.WatchedConn(ctx, connection)
+			ended := access.Waits(ctx)
+			_, err := io.ReadFull(reading, make([]byte, light+1))
+			ended()
+			_ = connection.Close()
+			return errors.Join(ctx.Err(), err)
+		})
+		time.Sleep(patience + 10*time.Millisecond)
+		second := r.start("second", time.Minute, func(context.Context) error {
+			time.Sleep(5 * time.Second)
+			return nil
+		})
+		g.Expect(<-first).To(Succeed())
+		g.Expect(<-second).To(Succeed())
+	})
+}
+
 // roomRig is a Coordinator with one slot, whose room somebody takes up.
 type roomRig struct {
 	*Coordinator

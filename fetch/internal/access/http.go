@@ -20,6 +20,9 @@ const (
 	userAgent = "convoy"
 	// maxRedirects is the usual bound.
 	maxRedirects = 10
+	// readAhead is how much of a response HTTP/2 holds that nobody has read, which counts
+	// for no budget: usually it is 4 MiB.
+	readAhead = 512 << 10
 )
 
 // Options of an HTTP client.
@@ -147,6 +150,7 @@ func (a *Access) dialer(config *tls.Config) *http.Transport {
 		TLSHandshakeTimeout: 15 * time.Second,
 		IdleConnTimeout:     30 * time.Second,
 		ForceAttemptHTTP2:   true,
+		HTTP2:               &http.HTTP2Config{MaxReceiveBufferPerStream: readAhead},
 		// Archives are digested as they are stored at the source; who wants compression
 		// of anything else asks for it.
 		DisableCompression: true,

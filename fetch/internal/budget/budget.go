@@ -127,11 +127,11 @@ func (h *Hold) wait(waiting func() (ended func())) (ended func()) {
 		h.end(fault.New(fault.ErrUnreachable, "it waited for room in the memory of this process, which other fetches take up, for longer than the time limit of %s; it is tried again (more at a time has room with a larger --artifact-cache-bytes)", h.patience))
 	})
 	return func() {
-		goOn()
 		mu.Lock()
-		defer mu.Unlock()
 		timer.Stop()
 		h.waited += time.Since(began)
+		mu.Unlock()
+		goOn()
 	}
 }
 

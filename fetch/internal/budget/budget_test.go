@@ -168,6 +168,27 @@ func TestNobodyWaitsForEver(t *testing.T) {
 	})
 }
 
+// TestPatienceEndsWithTheWait for room, and not with what comes after it, such as the wait for a turn.
+func TestPatienceEndsWithTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		b := New(mib)
+		ctx, h := b.Open(t.Context(), "waits", 20*time.Second)
+		defer h.Close()
+		ctx = WithWaiting(ctx, func() (ended func()) { return func() { time.Sleep(time.Minute) } })
+		other := newTaker(t, b, "other")
+		g.Expect(Take(other.ctx, 4*mib)).To(Succeed())
+		done := (&taker{Hold: h, ctx: ctx}).takes(mib)
+		time.Sleep(15 * time.Second)
+		other.Close()
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		g.Expect(done).To(Receive(Succeed()))
+		g.Expect(ctx.Err()).NotTo(HaveOccurred())
+		g.Expect(h.waited).To(Equal(15 * time.Second))
+	})
+}
+
 // TestWhoGoesOnAloneDoesNotKeepOthersWaitingForEver unless there are none.
 func TestWhoGoesOnAloneDoesNotKeepOthersWaitingForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

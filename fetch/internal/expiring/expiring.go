@@ -6,6 +6,7 @@ package expiring
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -22,6 +23,8 @@ type entry[V any] struct {
 	turn  chan struct{}
 	value V
 	until time.Time
+	// forgotten says that the value is to be made anew, whoever has the turn.
+	forgotten atomic.Bool
 }
 
 // New returns an empty Cache; now tells the time.
@@ -41,9 +44,10 @@ func (c *Cache[V]) Get(ctx context.Context, key string, make func(ctx context.Co
 	case <-ctx.Done():
 		return none, ctx.Err()
 	}
-	if !c.now().Before(e.until) {
+	if e.forgotten.Swap(false) || !c.now().Before(e.until) {
 		value, until, err := make(ctx)
 		if err != nil {
+			e.until = time.Time{} // it may be one that was forgotten
 			return none, err
 		}
 		e.value, e.until = value, until
@@ -51,13 +55,8 @@ func (c *Cache[V]) Get(ctx context.Context, key string, make func(ctx context.Co
 	return e.value, nil
 }
 
-// Forget drops the value of a key.
-func (c *Cache[V]) Forget(key string) {
-	e := c.entry(key)
-	e.turn <- struct{}{}
-	e.until = time.Time{}
-	<-e.turn
-}
+// Forget drops the value of a key. It waits for nobody.
+func (c *Cache[V]) Forget(key string) { c.entry(key).forgotten.Store(true) }
 
 // entry returns the place of a value. Whenever there is a new one, those that have ended go.
 func (c *Cache[V]) entry(key string) *entry[V] {

@@ -68,3 +68,29 @@ func TestCacheMakesOnceForAll(t *testing.T) {
 	close(release)
 	wait.Wait()
 }
+
+// TestForgetWaitsForNobody, and what was being made meanwhile is not kept.
+func TestForgetWaitsForNobody(t *testing.T) {
+	g := NewWithT(t)
+	c := New[int](time.Now)
+	made := 0
+	get := func() int {
+		value, err := c.Get(t.Context(), "a", func(context.Context) (int, time.Time, error) {
+			if made++; made == 1 {
+				c.Forget("a")
+			}
+			return made, time.Now().Add(time.Hour), nil
+		})
+		g.Expect(err).NotTo(HaveOccurred())
+		return value
+	}
+	g.Expect(get()).To(Equal(1))
+	g.Expect(get()).To(Equal(2))
+	g.Expect(get()).To(Equal(2))
+
+	c.Forget("a")
+	boom := errors.New("boom")
+	_, err := c.Get(t.Context(), "a", func(context.Context) (int, time.Time, error) { return 0, time.Time{}, boom })
+	g.Expect(err).To(MatchError(boom))
+	g.Expect(get()).To(Equal(3), "what was forgotten does not come again")
+}

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 
@@ -58,6 +59,9 @@ func (r *sshRemote) close() {
 		_ = r.client.Close()
 	}
 }
+
+// sessionEnd is for how long the end of a session is waited for, when that of its output has come.
+const sessionEnd = 5 * time.Second
 
 func (r *sshRemote) advertise(ctx context.Context) (io.Reader, error) {
 	return r.run(ctx, service+" "+quote(r.backend.path()))
@@ -111,7 +115,11 @@ func (r *sshRemote) spoken(ctx context.Context) (io.Reader, error) {
 	buffered := bufio.NewReader(r.stdout)
 	if _, err := buffered.Peek(1); err != nil {
 		// Only the end of the session is the end of the complaint.
+		waited := access.Waits(ctx)
+		end := time.AfterFunc(sessionEnd, func() { _ = r.client.Close() })
 		_ = r.session.Wait()
+		end.Stop()
+		waited()
 		if ctx.Err() != nil {
 			return nil, fault.FromRequest(ctx.Err(), nil)
 		}
@@ -124,7 +132,10 @@ func (r *sshRemote) spoken(ctx context.Context) (io.Reader, error) {
 }
 
 func (r *sshRemote) upload(ctx context.Context, message []byte) (io.Reader, error) {
-	if _, err := r.stdin.Write(message); err != nil {
+	ended := access.Waits(ctx)
+	_, err := r.stdin.Write(message)
+	ended()
+	if err != nil {
 		return nil, r.backend.broken(ctx, "the server does not listen", err)
 	}
 	return r.stdout, nil

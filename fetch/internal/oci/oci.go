@@ -206,7 +206,9 @@ func (b *Backend) credential(ctx context.Context, client *access.Client) (auth.C
 	a := b.access
 	switch {
 	case b.provider != "":
+		ended := access.Waits(ctx)
 		made, err := b.options.Clouds.Credential(ctx, b.provider, b.url.Host, client.Client)
+		ended()
 		a.Hide(made.Password, made.Username+":"+made.Password, made.RefreshToken)
 		return auth.Credential{Username: made.Username, Password: made.Password, RefreshToken: made.RefreshToken}, err
 	case len(a.DockerConfig) > 0:

@@ -6,6 +6,9 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io/fs"
+
+	"kumodo.io/convoy/fetch/internal/backend"
+	"kumodo.io/convoy/fetch/internal/fault"
 )
 
 // absentError is why the content of a place was left at the source.
@@ -31,13 +34,18 @@ func (b *Builder) Omit(path string, mode fs.FileMode, id string, reason error) e
 	return b.count()
 }
 
-// Beyond adds a place that nobody has wanted so far. It counts for no limit. Who comes by it
-// gets the reason.
+// beyondFactor times as many places may lie beyond as there may be files.
+const beyondFactor = 10
+
+// Beyond adds a place that nobody has wanted so far. It does not count as a file does; there is
+// fault.ErrLimit for ten times as many. Who comes by it gets the reason.
 func (b *Builder) Beyond(path string, mode fs.FileMode, id string, reason error) error {
 	if err := b.checkName(path); err != nil {
 		return err
 	}
-	b.beyond++
+	if b.beyond++; (b.beyond-1)/beyondFactor >= b.limits.Files {
+		return fault.New(fault.ErrLimit, "the directories on the way to what is read hold more than %d other files and directories. %s", beyondFactor*b.limits.Files, WayOut(backend.FlagFiles))
+	}
 	return b.put(path, absentNode(mode, id, &absentError{path: path, beyond: true, error: reason}))
 }
 

@@ -25,7 +25,7 @@ type Builder struct {
 	root   *draft
 	files  int
 	bytes  int64
-	// beyond counts the places that count for no limit.
+	// beyond counts the places that do not count as files.
 	beyond int
 }
 

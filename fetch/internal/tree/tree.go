@@ -87,6 +87,9 @@ const nodeBytes = 160
 // Overhead returns about the memory that the tree takes besides the content of its files.
 func (t *Tree) Overhead() int64 { return int64(t.files+1) * nodeBytes }
 
+// size is about all the memory that the tree takes.
+func (t *Tree) size() int64 { return t.bytes + t.Overhead() }
+
 // Contents calls visit with the digest and content of every file.
 func (t *Tree) Contents(visit func(sum [sha256.Size]byte, content []byte)) {
 	t.root.files(func(n *node) { visit(n.sum, n.data) })
