@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -74,25 +73,11 @@ func statusOf(inventory *corev1alpha1.ReleaseInventory, results []judgement, now
 	return status
 }
 
-// written finds the health of entries in the inventory's status, which has it in the order of the
-// entries of some generation: its place is where it was as a rule, and no index is made then.
+// written finds the health of entries in the inventory's status.
 func written(inventory *corev1alpha1.ReleaseInventory) func(i int, key corev1alpha1.ObjectKey) (corev1alpha1.ObjectHealth, bool) {
-	all := inventory.Status.Health
-	index := sync.OnceValue(func() map[corev1alpha1.ObjectKey]int {
-		places := make(map[corev1alpha1.ObjectKey]int, len(all))
-		for i := range all {
-			places[identity(all[i].ObjectKey)] = i
-		}
-		return places
-	})
+	find := finder(inventory.Status.Health, func(one *corev1alpha1.ObjectHealth) corev1alpha1.ObjectKey { return identity(one.ObjectKey) })
 	return func(i int, key corev1alpha1.ObjectKey) (corev1alpha1.ObjectHealth, bool) {
-		if i < len(all) && identity(all[i].ObjectKey) == identity(key) {
-			return all[i], true
-		}
-		if i, ok := index()[identity(key)]; ok {
-			return all[i], true
-		}
-		return corev1alpha1.ObjectHealth{}, false
+		return find(i, identity(key))
 	}
 }
 

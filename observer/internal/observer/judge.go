@@ -70,26 +70,26 @@ type judged struct {
 	unserved int
 }
 
-// finder finds judgements by the objects of their entries. Inventories seldom change in more
-// than what is said of their entries, so that the place of one is where it was; no index is
-// kept for the rest.
-func (j judged) finder() func(i int, object uint64) (judgement, bool) {
-	index := sync.OnceValue(func() map[uint64]int {
-		places := make(map[uint64]int, len(j.results))
-		for i, one := range j.results {
-			places[one.object] = i
+// finder finds one of all by its key, for who has something in the same order: the entries of an
+// inventory, or another generation of them. These seldom change in more than what is said of them, so
+// that the place of one is where it was; no index is kept for the rest.
+func finder[T any, K comparable](all []T, keyOf func(*T) K) func(i int, key K) (T, bool) {
+	index := sync.OnceValue(func() map[K]int {
+		places := make(map[K]int, len(all))
+		for i := range all {
+			places[keyOf(&all[i])] = i
 		}
 		return places
 	})
-	return func(i int, object uint64) (judgement, bool) {
-		if i < len(j.results) && j.results[i].object == object {
-			return j.results[i], true
+	return func(i int, key K) (T, bool) {
+		if i < len(all) && keyOf(&all[i]) == key {
+			return all[i], true
 		}
-		i, ok := index()[object]
-		if !ok {
-			return judgement{}, false
+		if i, ok := index()[key]; ok {
+			return all[i], true
 		}
-		return j.results[i], true
+		var none T
+		return none, false
 	}
 }
 
@@ -115,7 +115,7 @@ func (c *HealthController) judge(ctx context.Context, release *corev1alpha1.Rele
 	entries := inventory.Spec.Entries
 	results, said := make([]judgement, len(entries)), assessments{}
 	at, since := c.Clock.Now(), c.unwell(inventory)
-	find := before.finder()
+	find := finder(before.results, func(one *judgement) uint64 { return one.object })
 	var places []int
 	var keys []corev1alpha1.ObjectKey
 	for i := range entries {

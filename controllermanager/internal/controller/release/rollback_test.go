@@ -188,8 +188,9 @@ func TestRollbackKeepsWhatWasThereBefore(t *testing.T) {
 	}
 }
 
-// What the failed commit moved to another Release stays there, and holds up nothing else of the rollback.
-func TestRollbackLeavesOutWhatAnotherReleaseHas(t *testing.T) {
+// worldThatMovesAnObject has a Release that rolls back, and a commit that takes ConfigMap x out of it and
+// into Release next.
+func worldThatMovesAnObject(t *testing.T) *world {
 	w := newWorld(t, newRelease(rollsBack))
 	w.config.Renders = w.source
 	w.create(other("next"))
@@ -198,6 +199,12 @@ func TestRollbackLeavesOutWhatAnotherReleaseHas(t *testing.T) {
 	w.source.results["next main@2"] = &render.Result{Digest: "next", Inputs: "next", Objects: []render.Object{objectOf("ConfigMap", "x", -1, "x1")}}
 	w.source.offers("main@2", objectOf("Deployment", "a", 0, "a2"))
 	w.pass()
+	return w
+}
+
+// What the failed commit moved to another Release stays there, and holds up nothing else of the rollback.
+func TestRollbackLeavesOutWhatAnotherReleaseHas(t *testing.T) {
+	w := worldThatMovesAnObject(t)
 	w.target.failures["x"] = &apply.OwnershipError{Owner: "i/team/next", Installation: "i", Claimed: true}
 	w.target.heirs = map[string]types.NamespacedName{"x": {Namespace: "team", Name: "next"}}
 	w.observe(health("a", corev1alpha1.HealthDegraded, "crashes"))
@@ -222,14 +229,7 @@ func TestRollbackLeavesOutWhatAnotherReleaseHas(t *testing.T) {
 
 // A Release that is rolled back has what its rollback brings back, whatever its source says.
 func TestStandingOfARolledBackRelease(t *testing.T) {
-	w := newWorld(t, newRelease(rollsBack))
-	w.config.Renders = w.source
-	w.create(other("next"))
-	w.source.offers("main@1", objectOf("ConfigMap", "x", -1, "x1"), objectOf("Deployment", "a", 0, "a1"))
-	w.settle()
-	w.source.results["next main@2"] = &render.Result{Digest: "next", Inputs: "next", Objects: []render.Object{objectOf("ConfigMap", "x", -1, "x1")}}
-	w.source.offers("main@2", objectOf("Deployment", "a", 0, "a2"))
-	w.pass()
+	w := worldThatMovesAnObject(t)
 	w.observe(health("a", corev1alpha1.HealthDegraded, "crashes"))
 	w.pass()
 	w.clock.SetTime(w.clock.Now().Add(defaultTimeout + time.Second))
