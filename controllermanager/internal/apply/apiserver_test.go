@@ -178,6 +178,20 @@ func (s *apiServer) change(path string, change func(*unstructured.Unstructured))
 	s.store(path, s.objects[path], obj)
 }
 
+// age makes an object, and all that was written to it, an hour older.
+func (s *apiServer) age(path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	obj := s.objects[path].DeepCopy()
+	obj.SetCreationTimestamp(metav1.NewTime(obj.GetCreationTimestamp().Add(-time.Hour)))
+	entries := obj.GetManagedFields()
+	for i := range entries {
+		entries[i].Time = &metav1.Time{Time: entries[i].Time.Add(-time.Hour)}
+	}
+	obj.SetManagedFields(entries)
+	s.objects[path] = obj
+}
+
 func (s *apiServer) drop(path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -41,6 +41,8 @@ type delivery struct {
 	known corev1alpha1.InventoryEntry
 	// ignored are the fields that stay as they are in a live object.
 	ignored []pointer
+	// made tells whether the object that was found bore the signs of having been made by convoy.
+	made bool
 }
 
 func (a *Applier) newDelivery(ctx context.Context, o render.Object) (*delivery, error) {
@@ -101,6 +103,7 @@ func (d *delivery) sendRead(ctx context.Context) (*unstructured.Unstructured, Ac
 		} else if err != nil {
 			return nil, "", err
 		}
+		d.made = managed.Made(live)
 		applied, err := d.adopt(ctx, live)
 		if outdated(err) {
 			continue
@@ -175,7 +178,7 @@ func (d *delivery) created() Action {
 }
 
 // adopted tells whether the object that an action led to was there before this Release applied it
-// first. One that is not what the inventory knows, and bears no signs of having been made by a process
+// first. One that is not what the inventory knows, and bore no signs of having been made by a process
 // that died before it could note that, was made by nobody knows whom.
 func (d *delivery) adopted(live *unstructured.Unstructured, action Action) bool {
 	switch {
@@ -184,7 +187,7 @@ func (d *delivery) adopted(live *unstructured.Unstructured, action Action) bool 
 	case d.known.UID == live.GetUID():
 		return d.known.Adopted
 	}
-	return !managed.Made(live)
+	return !d.made
 }
 
 // patch sends body by server-side apply.

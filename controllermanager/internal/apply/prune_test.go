@@ -48,9 +48,10 @@ func TestRevert(t *testing.T) {
 			object := settings("{k: v}")
 			applied := applier(s, release()).Apply(t.Context(), []render.Object{object})[0]
 			g.Expect(applied.Err).NotTo(HaveOccurred())
+			s.age(settingsPath)
 			unnoted := ahead(object)
 			unnoted.Adopted = true
-			applied = applier(s, release(), unnoted).Apply(t.Context(), []render.Object{object})[0]
+			applied = applier(s, release(), unnoted).Apply(t.Context(), []render.Object{settings("{k: changed}")})[0]
 			g.Expect(applied.Adopted).To(Equal(was == "adopted"), "as the object tells when the process died before it could note that")
 			e := ahead(object)
 			e.UID, e.Digest, e.Adopted = applied.UID, applied.Digest, applied.Adopted

@@ -34,8 +34,10 @@ func (c *Controller) startHook(ctx context.Context, s *scope, hook render.Hook) 
 		}
 		known = known && !vacant
 	}
-	ahead := corev1alpha1.InventoryEntry{ObjectKey: hook.Object.Key(), Stage: hook.Object.Stage, Hook: hook.Name, Keep: hook.Object.Keep,
-		Adopted: adopts && (last.UID == "" || last.Adopted)}
+	ahead := corev1alpha1.InventoryEntry{ObjectKey: hook.Object.Key(), Stage: hook.Object.Stage, Hook: hook.Name, Keep: hook.Object.Keep}
+	if adopts { // what is applied over is the object that it was
+		ahead.UID, ahead.Adopted = last.UID, last.UID == "" || last.Adopted
+	}
 	if err := c.writeEntries(ctx, s, inventory.Record(s.entries(), ahead), ""); err != nil {
 		return abort(err)
 	}

@@ -30,6 +30,32 @@ var refusals = map[string]error{
 	corev1alpha1.ReasonOwnershipConflict: &apply.OwnershipError{Owner: "here/team/other"},
 }
 
+// TestHookThatIsAppliedOverStaysTheReleases: a process that died before it could note that leaves an
+// object that the Release made as one that the Release made.
+func TestHookThatIsAppliedOverStaysTheReleases(t *testing.T) {
+	for _, death := range deaths {
+		w := newWorld(t, newRelease())
+		hook := hookOf("setup", corev1alpha1.HookPreSync, func(h *render.Hook) { h.Object = objectOf("ConfigMap", "setup", 0, "s1") })
+		w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1")).Hooks = []render.Hook{hook}
+		w.pass()
+		ofHook := func() corev1alpha1.InventoryEntry {
+			for _, entry := range w.inventory().Spec.Entries {
+				if entry.Name == "setup" {
+					return entry
+				}
+			}
+			return corev1alpha1.InventoryEntry{}
+		}
+		made := ofHook()
+		w.Expect(made).To(And(HaveField("UID", Not(BeEmpty())), HaveField("Adopted", BeFalse())))
+
+		w.source.offers("main@2", objectOf("ConfigMap", "a", 0, "a2")).Hooks = []render.Hook{hook}
+		w.dies(death)
+		w.pass()
+		w.Expect(ofHook()).To(And(HaveField("UID", made.UID), HaveField("Adopted", BeFalse())), death)
+	}
+}
+
 // TestHookThatIsRefused: whoever refuses the object of a hook, that is in the status, and has an end.
 func TestHookThatIsRefused(t *testing.T) {
 	missing := map[string]error{corev1alpha1.ReasonApplyFailed: errNamespaceIsGone}
