@@ -468,8 +468,13 @@ func TestReplacementIsOfWhatPeopleWrite(t *testing.T) {
 
 func TestMade(t *testing.T) {
 	then, later := metav1.Unix(1000, 0), metav1.Unix(1001, 0)
+	const marks = `{"f:metadata":{"f:annotations":{"f:convoy.kumodo.io/release":{}}}}`
+	with := func(fields string, entry metav1.ManagedFieldsEntry) metav1.ManagedFieldsEntry {
+		entry.FieldsV1 = metav1.NewFieldsV1(fields)
+		return entry
+	}
 	by := func(manager string, operation metav1.ManagedFieldsOperationType, subresource string, at metav1.Time) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, Subresource: subresource, Time: &at}
+		return with(marks, metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, Subresource: subresource, Time: &at})
 	}
 	apply, update := metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate
 	tests := []struct {
@@ -484,6 +489,11 @@ func TestMade(t *testing.T) {
 		{"by another one, and taken over at once", []metav1.ManagedFieldsEntry{by("convoy", apply, "", then), by("hand", update, "", then)}, false},
 		{"by another one, of whom nothing is left", []metav1.ManagedFieldsEntry{by("convoy", apply, "", later)}, false},
 		{"by another one", []metav1.ManagedFieldsEntry{by("hand", apply, "", then)}, false},
+		{"for another Release, and handed over", []metav1.ManagedFieldsEntry{
+			with(`{"f:data":{"f:k":{}}}`, by("convoy", apply, "", then)), by("convoy", update, "", later),
+		}, false},
+		{"by kubectl, and handed to convoy", []metav1.ManagedFieldsEntry{with(`{"f:data":{"f:k":{}}}`, by("convoy", apply, "", then))}, false},
+		{"by convoy, as can no longer be read", []metav1.ManagedFieldsEntry{with(`{`, by("convoy", apply, "", then))}, false},
 		{"before there were managed fields", nil, false},
 	}
 	for _, tt := range tests {

@@ -55,15 +55,22 @@ func Written(live *unstructured.Unstructured) (*fieldpath.Set, error) {
 	return written, nil
 }
 
-// Made tells whether convoy made an object, and has not changed it since: nobody else wrote it when it
-// came to be. False is said of any other object, as of one that convoy made and then changed.
+// releaseMark is where an object says which Release it is of.
+var releaseMark = fieldpath.MakePathOrDie("metadata", "annotations", corev1alpha1.AnnotationRelease)
+
+// Made tells whether convoy made an object for the Release that it is marked as being of, and has not
+// changed it since: nobody else wrote it when it came to be, and what convoy applied then has the mark.
+// One that was made for another Release has its mark from being handed over, and what kubectl applied
+// is handed to convoy without one. False is said of any other object, as of one that convoy made and then
+// changed.
 func Made(live *unstructured.Unstructured) bool {
 	created, made := live.GetCreationTimestamp(), false
 	for _, entry := range live.GetManagedFields() {
 		switch {
 		case entry.Subresource != "" || entry.Time == nil || !entry.Time.Equal(&created):
 		case byConvoy(entry):
-			made = true
+			fields, err := Fields(entry)
+			made = err == nil && fields.Has(releaseMark)
 		default:
 			return false
 		}

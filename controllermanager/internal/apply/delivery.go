@@ -41,7 +41,7 @@ type delivery struct {
 	known corev1alpha1.InventoryEntry
 	// ignored are the fields that stay as they are in a live object.
 	ignored []pointer
-	// made tells whether the object that was found bore the signs of having been made by convoy.
+	// made tells whether the object that was found bore the signs of having been made for this Release.
 	made bool
 }
 
@@ -103,7 +103,7 @@ func (d *delivery) sendRead(ctx context.Context) (*unstructured.Unstructured, Ac
 		} else if err != nil {
 			return nil, "", err
 		}
-		d.made = managed.Made(live)
+		d.made = d.owns(live) && managed.Made(live)
 		applied, err := d.adopt(ctx, live)
 		if outdated(err) {
 			continue
@@ -179,7 +179,7 @@ func (d *delivery) created() Action {
 
 // adopted tells whether the object that an action led to was there before this Release applied it
 // first. One that is not what the inventory knows, and bore no signs of having been made by a process
-// that died before it could note that, was made by nobody knows whom.
+// that died before it could note that, was made by nobody knows whom, or for another Release.
 func (d *delivery) adopted(live *unstructured.Unstructured, action Action) bool {
 	switch {
 	case action == Created || action == Recreated:

@@ -109,6 +109,7 @@ func TestApplyOverAnother(t *testing.T) {
 			}
 			g.Expect(result.Err).NotTo(HaveOccurred())
 			g.Expect(result.UID).To(Equal(before.UID), "the object is the same one")
+			g.Expect(result.Adopted).To(BeTrue(), "the other Release's, which made it")
 			g.Expect(s.get(settingsPath).Object["data"]).To(Equal(map[string]any{"k": "ours"}))
 		})
 	}
