@@ -20,16 +20,18 @@ const (
 	// slice is for how long an operation keeps its slot while others wait for one, however well it
 	// goes on: a drip that is just fast enough does not keep it for ever.
 	slice = 30 * time.Second
-	// asidePerSlot bounds the operations that step aside, for each slot that there is: each has
-	// a connection.
+	// asidePerSlot bounds the operations that step aside, and those that yielded, for each slot that
+	// there is: each has a connection.
 	asidePerSlot = 32
 )
 
 // limiter bounds the operations under way in all, and those of a host to half of what other hosts
 // leave. Those that wait for the network count for their host only: however many hosts hang, after
-// however much, they do not hold up the others. Those that wait for others of this process count
-// for nothing: what they wait for may need a slot of the same host. Those who wait have their
-// turns in the order in which they came, as far as their hosts allow.
+// however much, they do not hold up the others. Those that wait for others of this process do not
+// count there: what they wait for may need a slot of the same host. They keep their tenant from
+// beginning more, once they are half of what other tenants leave; who holds memory that they may
+// wait for begins all the same. Those who wait have their turns in the order in which they came, as
+// far as their hosts and tenants allow.
 type limiter struct {
 	total int
 
@@ -37,7 +39,10 @@ type limiter struct {
 	// busy are the operations that hold a slot, aside those that stepped aside.
 	busy, aside int
 	hosts       map[string]*share // none of which is empty
-	queue       []*slot
+	// yielded are those that did, and tenants those of each, none of which is 0.
+	yielded int
+	tenants map[string]int
+	queue   []*slot
 }
 
 // share are the operations of a host that hold a slot or stepped aside, and how many hold one.
@@ -46,8 +51,10 @@ type share struct{ all, busy int }
 // slot is one operation's. It holds one, or has stepped aside or yielded it, and gets one when it
 // needs it.
 type slot struct {
-	limiter *limiter
-	host    string
+	limiter      *limiter
+	tenant, host string
+	// holdsMemory says that others may wait for what the operation has already.
+	holdsMemory bool
 	// The lock of the limiter guards the rest. turn is closed once the operation may go on.
 	turn chan struct{}
 	// begun says that it has had a turn; aside and yielded, of which one is true at most, that it
@@ -67,11 +74,13 @@ type slot struct {
 	blocked func() (ended func())
 }
 
-func newLimiter(total int) *limiter { return &limiter{total: total, hosts: map[string]*share{}} }
+func newLimiter(total int) *limiter {
+	return &limiter{total: total, hosts: map[string]*share{}, tenants: map[string]int{}}
+}
 
-func (l *limiter) slot(host string) *slot {
+func (l *limiter) slot(tenant, host string) *slot {
 	return &slot{
-		limiter: l, host: host, turn: make(chan struct{}), patience: patience,
+		limiter: l, tenant: tenant, host: host, turn: make(chan struct{}), patience: patience,
 		blocked: func() (ended func()) { return func() {} },
 	}
 }
@@ -83,19 +92,19 @@ func (l *limiter) running() int {
 	return l.busy
 }
 
-// acquire waits for a slot, which has to be released. The error is the context's.
-func (l *limiter) acquire(ctx context.Context, host string) (*slot, error) {
-	s := l.slot(host)
+// acquire waits for the slot, which has to be released then. The error is the context's.
+func (s *slot) acquire(ctx context.Context) error {
+	l := s.limiter
 	l.mu.Lock()
 	l.queue = append(l.queue, s)
 	l.grant()
 	l.mu.Unlock()
 	select {
 	case <-s.turn:
-		return s, nil
+		return nil
 	case <-ctx.Done():
 		s.release()
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
 }
 
@@ -110,7 +119,9 @@ func (s *slot) release() {
 	if !s.begun {
 		return
 	}
-	if !s.yielded {
+	if s.yielded {
+		l.countYielded(s.tenant, -1)
+	} else {
 		s.leave()
 	}
 	l.grant()
@@ -149,6 +160,7 @@ func (s *slot) yield(ctx context.Context) (ended func()) {
 			s.turn = make(chan struct{})
 		}
 		s.aside, s.yielded = false, true
+		l.countYielded(s.tenant, 1)
 		l.grant()
 	}
 	return func() { s.goOn(ctx) }
@@ -269,6 +281,23 @@ func (s *slot) disarm() {
 	s.patience = max(0, s.patience-time.Since(s.since))
 }
 
+// countYielded counts an operation that yielded, or does no more.
+func (l *limiter) countYielded(tenant string, by int) {
+	l.yielded += by
+	if l.tenants[tenant] += by; l.tenants[tenant] == 0 {
+		delete(l.tenants, tenant)
+	}
+}
+
+// crowded says that too many operations of a tenant yielded for one more to begin.
+func (l *limiter) crowded(tenant string) bool {
+	has := l.tenants[tenant]
+	return !mayHave(has, l.total*asidePerSlot, l.yielded-has)
+}
+
+// mayHave says whether who has some may have one more: all have half of what others leave.
+func mayHave(has, total, others int) bool { return has < (total-others+1)/2 }
+
 // grant gives slots to those who wait.
 func (l *limiter) grant() {
 	l.queue = slices.DeleteFunc(l.queue, func(s *slot) bool {
@@ -281,9 +310,11 @@ func (l *limiter) grant() {
 		if s.begun {
 			has = of.busy
 		}
-		left := l.total - (l.busy - of.busy)
-		if l.busy == l.total || has >= (left+1)/2 {
+		if l.busy == l.total || !mayHave(has, l.total, l.busy-of.busy) || !s.begun && !s.holdsMemory && l.crowded(s.tenant) {
 			return false
+		}
+		if s.yielded {
+			l.countYielded(s.tenant, -1)
 		}
 		l.busy++
 		of.busy++

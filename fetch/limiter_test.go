@@ -15,7 +15,10 @@ import (
 
 // lined puts one operation into the queue.
 func lined(l *limiter, host string) *slot {
-	s := l.slot(host)
+	return lining(l, l.slot("team", host))
+}
+
+func lining(l *limiter, s *slot) *slot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.queue = append(l.queue, s)
@@ -26,16 +29,14 @@ func lined(l *limiter, host string) *slot {
 func TestWhoDoesNotWaitAnyMoreTakesNoSlot(t *testing.T) {
 	g := NewWithT(t)
 	l := newLimiter(2)
-	first, err := l.acquire(t.Context(), "a")
-	g.Expect(err).NotTo(HaveOccurred())
+	first, other := l.slot("team", "a"), l.slot("team", "b")
+	g.Expect(first.acquire(t.Context())).To(Succeed())
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = l.acquire(gone, "a")
-	g.Expect(err).To(MatchError(context.Canceled))
+	g.Expect(l.slot("team", "a").acquire(gone)).To(MatchError(context.Canceled))
 	g.Expect(l.queue).To(BeEmpty())
 
-	other, err := l.acquire(t.Context(), "b")
-	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(other.acquire(t.Context())).To(Succeed())
 	first.release()
 	other.release()
 	g.Expect(l.busy).To(BeZero())
@@ -154,7 +155,7 @@ func TestWhoReceivesNeedsASlotAgain(t *testing.T) {
 	s.release()
 	g.Expect(later.turn).To(BeClosed())
 	later.release()
-	g.Expect(l.busy + l.aside + len(l.hosts) + len(l.queue)).To(BeZero())
+	g.Expect(l.busy + l.aside + l.yielded + len(l.hosts) + len(l.tenants) + len(l.queue)).To(BeZero())
 }
 
 // TestWhoLeavesAsideLeavesNothing has the time limit end while it waits to go on.
@@ -171,7 +172,7 @@ func TestWhoLeavesAsideLeavesNothing(t *testing.T) {
 	g.Expect(l.queue).To(HaveLen(1))
 	s.release()
 	running.release()
-	g.Expect(l.busy + l.aside + len(l.hosts) + len(l.queue)).To(BeZero())
+	g.Expect(l.busy + l.aside + l.yielded + len(l.hosts) + len(l.tenants) + len(l.queue)).To(BeZero())
 }
 
 // TestWhoStallsAgainStepsAsideAgain after it went on.
@@ -192,7 +193,7 @@ func TestWhoStallsAgainStepsAsideAgain(t *testing.T) {
 func TestDripsKeepNoSlot(t *testing.T) {
 	g := NewWithT(t)
 	l := newLimiter(1)
-	drips, flows := l.slot("drips"), l.slot("flows")
+	drips, flows := l.slot("team", "drips"), l.slot("team", "flows")
 	for range 10 {
 		ended := drips.await()
 		drips.since = drips.since.Add(-patience / 8)
@@ -229,7 +230,7 @@ func TestWhoWaitsForOthersHoldsNoSlot(t *testing.T) {
 	other.release()
 	g.Eventually(back).Should(BeClosed())
 	s.release()
-	g.Expect(l.busy + l.aside + len(l.hosts) + len(l.queue)).To(BeZero())
+	g.Expect(l.busy + l.aside + l.yielded + len(l.hosts) + len(l.tenants) + len(l.queue)).To(BeZero())
 }
 
 // TestWhoWaitsForOthersHoldsUpNobodyOfItsHost however many there are.
@@ -251,7 +252,7 @@ func TestWhoWaitsForOthersHoldsUpNobodyOfItsHost(t *testing.T) {
 		s.release()
 	}
 	l.aside -= l.total * asidePerSlot
-	g.Expect(l.busy + l.aside + len(l.hosts) + len(l.queue)).To(BeZero())
+	g.Expect(l.busy + l.aside + l.yielded + len(l.hosts) + len(l.tenants) + len(l.queue)).To(BeZero())
 }
 
 // TestWhatIsReadAheadTakesNoSlot of an operation that waits for others, also when it was waited
@@ -280,7 +281,7 @@ func TestWhatIsReadAheadTakesNoSlot(t *testing.T) {
 		<-ahead
 		g.Expect(l.running()).To(Equal(1))
 		s.release()
-		g.Expect(l.busy + l.aside + len(l.hosts) + len(l.queue)).To(BeZero())
+		g.Expect(l.busy + l.aside + l.yielded + len(l.hosts) + len(l.tenants) + len(l.queue)).To(BeZero())
 	})
 }
 
@@ -297,7 +298,7 @@ func TestWhoLeavesYieldedLeavesNothing(t *testing.T) {
 	g.Expect(l.queue).To(HaveLen(1))
 	s.release()
 	other.release()
-	g.Expect(l.busy + l.aside + len(l.hosts) + len(l.queue)).To(BeZero())
+	g.Expect(l.busy + l.aside + l.yielded + len(l.hosts) + len(l.tenants) + len(l.queue)).To(BeZero())
 }
 
 // TestWhoIsJustFastEnoughDoesNotKeepASlotForEver has hosts whose streams come at the pace that keeps
@@ -313,8 +314,8 @@ func TestWhoIsJustFastEnoughDoesNotKeepASlotForEver(t *testing.T) {
 		for host := range 6 {
 			for range 2 {
 				drips.Go(func() {
-					s, err := l.acquire(stop, fmt.Sprint("drips-", host))
-					if err != nil {
+					s := l.slot("team", fmt.Sprint("drips-", host))
+					if s.acquire(stop) != nil {
 						return
 					}
 					defer s.release()
@@ -330,10 +331,43 @@ func TestWhoIsJustFastEnoughDoesNotKeepASlotForEver(t *testing.T) {
 		time.Sleep(time.Second)
 		ctx, end := context.WithTimeout(t.Context(), 2*slice)
 		defer end()
-		s, err := l.acquire(ctx, "other")
-		g.Expect(err).NotTo(HaveOccurred())
+		s := l.slot("team", "other")
+		g.Expect(s.acquire(ctx)).To(Succeed())
 		s.release()
 	})
+}
+
+// TestWhoWaitsForOthersKeepsItsTenantFromBeginningMore once they are many, and nobody else.
+func TestWhoWaitsForOthersKeepsItsTenantFromBeginningMore(t *testing.T) {
+	g := NewWithT(t)
+	l := newLimiter(1)
+	var wait []*slot
+	var goOn []func()
+	for host := range 100 {
+		s := lining(l, l.slot("crowd", fmt.Sprint(host)))
+		if !s.begun {
+			s.release()
+			continue
+		}
+		wait, goOn = append(wait, s), append(goOn, s.yield(t.Context()))
+	}
+	g.Expect(wait).To(HaveLen(asidePerSlot/2), "each has a connection")
+	next, holds, other := l.slot("crowd", "next"), l.slot("crowd", "holds"), l.slot("team", "fine")
+	holds.holdsMemory = true
+	g.Expect(lining(l, next).turn).NotTo(BeClosed())
+	g.Expect(lining(l, holds).turn).To(BeClosed(), "others may wait for what it has")
+	holds.release()
+	g.Expect(lining(l, other).turn).To(BeClosed())
+	other.release()
+	goOn[0]()
+	g.Expect(wait[0].holds()).To(BeTrue(), "whoever has begun goes on")
+	g.Expect(next.turn).NotTo(BeClosed())
+	wait[0].release()
+	g.Expect(next.turn).To(BeClosed())
+	for _, s := range append(wait[1:], next) {
+		s.release()
+	}
+	g.Expect(l.busy + l.aside + l.yielded + len(l.hosts) + len(l.tenants) + len(l.queue)).To(BeZero())
 }
 
 // TestWhoFindsNoPlaceAsideTriesAgain when too many others stepped aside already.

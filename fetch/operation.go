@@ -139,10 +139,10 @@ func (o *operation) Do(ctx context.Context, do func(ctx context.Context) error) 
 }
 
 // holding does work that holds what it takes in until it is done. For room in memory it waits in
-// all for as long as one operation may take besides.
+// all for as long as one operation may take besides, and for as long as a turn of others takes.
 func (o *operation) holding(ctx context.Context, work func(ctx context.Context) error) error {
 	t := o.target
-	held, hold := o.coordinator.taken.Open(ctx, t.host, t.timeout)
+	held, hold := o.coordinator.taken.Open(ctx, t.tenant, t.host, max(t.timeout, budget.Patience))
 	defer hold.Close()
 	err := work(held)
 	if err != nil && held.Err() != nil && ctx.Err() == nil {
@@ -155,29 +155,29 @@ func (o *operation) holding(ctx context.Context, work func(ctx context.Context) 
 // run runs one network operation within the bounds of concurrency and time, and counts it.
 func (o *operation) run(ctx context.Context, do func(ctx context.Context) error) error {
 	c, t := o.coordinator, o.target
-	slot, err := c.slots.acquire(ctx, t.host)
-	if err != nil {
+	hold := budget.Of(ctx)
+	slot := c.slots.slot(t.tenant, t.host)
+	slot.holdsMemory = hold.Counts()
+	if err := slot.acquire(ctx); err != nil {
 		return fault.FromRequest(err, nil)
 	}
 	defer slot.release()
 	began := c.options.Clock.Now()
 	timed, limit := within(ctx, t.timeout)
 	defer limit.stop()
-	slot.blocked = limit.wait
+	slot.blocked = func() (ended func()) { return both(limit.wait(), hold.Pause()) }
 	timed = budget.WithWaiting(timed, func() (ended func()) {
 		goOn, back := limit.wait(), slot.yield(timed)
-		return func() {
-			back()
-			goOn()
-		}
+		return both(back, goOn)
 	})
 	var answered atomic.Bool
 	watch := access.NewWatch(t.host, func(bytes int) {
 		answered.Store(true)
 		t.counts.received.Add(int64(bytes))
+		hold.Received(bytes)
 		slot.received(timed, bytes)
-	}, slot.await)
-	err = do(access.Watched(timed, watch))
+	}, func() (ended func()) { return both(slot.await(), hold.Await()) })
+	err := do(access.Watched(timed, watch))
 	if err != nil && timed.Err() != nil && ctx.Err() == nil {
 		text := "no answer within the time limit of " + t.timeout.String()
 		if answered.Load() {
@@ -193,6 +193,14 @@ func (o *operation) run(ctx context.Context, do func(ctx context.Context) error)
 		t.counts.failed(err)
 	}
 	return err
+}
+
+// both calls one after the other.
+func both(first, second func()) func() {
+	return func() {
+		first()
+		second()
+	}
 }
 
 // Remember keeps a fact about the source.

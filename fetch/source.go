@@ -27,6 +27,7 @@ import (
 // target is a source with everything that is needed to ask it.
 type target struct {
 	kind, name string
+	tenant     string // whose Release or source it is: its namespace
 	url        string // as it may be shown
 	host       string
 	timeout    time.Duration
@@ -70,7 +71,7 @@ func (c *Coordinator) target(ctx context.Context, namespace string, source runti
 }
 
 func (t *target) set(kind, namespace, name, address string, timeout *metav1.Duration) {
-	t.kind, t.name, t.url = kind, namespace+"/"+name, fault.URL(address)
+	t.kind, t.name, t.tenant, t.url = kind, namespace+"/"+name, namespace, fault.URL(address)
 	t.timeout = defaultTimeout
 	if timeout != nil && timeout.Duration > 0 {
 		t.timeout = timeout.Duration

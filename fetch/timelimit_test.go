@@ -49,7 +49,7 @@ func TestOperationThatWaitsForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		r := newRoomRig(t)
-		done := r.start("host", time.Second, func(ctx context.Context) error {
+		done := r.start("team", "host", time.Second, func(ctx context.Context) error {
 			if err := budget.Take(ctx, r.bytes); err != nil {
 				return err
 			}
@@ -61,7 +61,7 @@ func TestOperationThatWaitsForRoom(t *testing.T) {
 		r.other.Close()
 		g.Expect(<-done).To(Succeed())
 
-		err := <-r.start("host", time.Second, func(ctx context.Context) error {
+		err := <-r.start("team", "host", time.Second, func(ctx context.Context) error {
 			<-ctx.Done()
 			return ctx.Err()
 		})
@@ -77,8 +77,8 @@ func TestOperationThatFindsNoRoom(t *testing.T) {
 		r := newRoomRig(t)
 		before := r.taken.Used()
 		began := time.Now()
-		err := <-r.start("host", time.Second, func(ctx context.Context) error { return budget.Take(ctx, r.bytes) })
-		g.Expect(time.Since(began)).To(Equal(time.Second))
+		err := <-r.start("team", "host", time.Second, func(ctx context.Context) error { return budget.Take(ctx, r.bytes) })
+		g.Expect(time.Since(began)).To(Equal(budget.Patience), "more than its time limit, so that a turn of another one ends before")
 		g.Expect(err).To(MatchError(And(ContainSubstring("waited for room in the memory of this process"), ContainSubstring("--artifact-cache-bytes"))))
 		g.Expect(errors.Is(err, ErrUnreachable)).To(BeTrue(), "%v", err)
 		g.Expect(r.taken.Used()).To(Equal(before))
@@ -92,9 +92,9 @@ func TestOperationThatReadsAheadWhileItWaitsForRoom(t *testing.T) {
 		g := NewWithT(t)
 		r := newRoomRig(t)
 		take := func(ctx context.Context) error { return budget.Take(ctx, r.bytes) }
-		first := r.start("first", time.Minute, take)
+		first := r.start("team", "first", time.Minute, take)
 		synctest.Wait()
-		second := r.start("second", time.Minute, func(ctx context.Context) error {
+		second := r.start("team", "second", time.Minute, func(ctx context.Context) error {
 			connection, server := net.Pipe()
 			go func() { _, _ = server.Write(make([]byte, 32<<10)) }()
 			reading := access.WatchedConn(ctx, connection)
@@ -118,7 +118,7 @@ func TestOperationThatWaitsForASlotAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		r := &roomRig{Coordinator: New(Options{CacheBytes: 1 << 20, MaxConcurrent: 1})}
-		first := r.start("first", time.Second, func(ctx context.Context) error {
+		first := r.start("team", "first", time.Second, func(ctx context.Context) error {
 			connection, server := net.Pipe()
 			go func() {
 				time.Sleep(patience + 50*time.Millisecond)
@@ -132,7 +132,7 @@ func TestOperationThatWaitsForASlotAgain(t *testing.T) {
 			return errors.Join(ctx.Err(), err)
 		})
 		time.Sleep(patience + 10*time.Millisecond)
-		second := r.start("second", time.Minute, func(context.Context) error {
+		second := r.start("team", "second", time.Minute, func(context.Context) error {
 			time.Sleep(5 * time.Second)
 			return nil
 		})
@@ -151,7 +151,7 @@ type roomRig struct {
 func newRoomRig(t *testing.T) *roomRig {
 	r := &roomRig{bytes: 4 << 20}
 	r.Coordinator = New(Options{CacheBytes: 1 << 20, MaxConcurrent: 1})
-	ctx, other := r.taken.Open(t.Context(), "other", time.Hour)
+	ctx, other := r.taken.Open(t.Context(), "", "other", time.Hour)
 	NewWithT(t).Expect(budget.Take(ctx, r.bytes)).To(Succeed())
 	t.Cleanup(other.Close)
 	r.other = other
@@ -159,8 +159,8 @@ func newRoomRig(t *testing.T) *roomRig {
 }
 
 // start runs an operation, and gives what it came to.
-func (r *roomRig) start(host string, timeout time.Duration, do func(ctx context.Context) error) <-chan error {
-	o := r.operation(&target{host: host, timeout: timeout, counts: r.counts["HelmRegistry"]}, demand{})
+func (r *roomRig) start(tenant, host string, timeout time.Duration, do func(ctx context.Context) error) <-chan error {
+	o := r.operation(&target{tenant: tenant, host: host, timeout: timeout, counts: r.counts["HelmRegistry"]}, demand{})
 	done := make(chan error)
 	go func() {
 		done <- o.holding(context.Background(), func(ctx context.Context) error { return o.run(ctx, do) })

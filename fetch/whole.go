@@ -141,7 +141,7 @@ func (a *assembly) submodule(ctx context.Context, within *target, s git.Submodul
 		return part{}, fault.New(ErrLimit, "submodules lie in one another more than %d deep", maxNesting)
 	}
 	c := a.coordinator
-	t := &target{kind: "GitRepository", counts: within.counts, name: s.Path, url: s.URL, timeout: within.timeout, path: ".", access: s.Access, backend: s.Backend, host: s.Backend.HostKey()}
+	t := &target{kind: "GitRepository", tenant: within.tenant, counts: within.counts, name: s.Path, url: s.URL, timeout: within.timeout, path: ".", access: s.Access, backend: s.Backend, host: s.Backend.HostKey()}
 	if err := t.identify(s.Backend.Identity()...); err != nil {
 		return part{}, err
 	}

@@ -9,7 +9,9 @@
 // what that one may have. Who waits for another one's work must hold nothing meanwhile.
 //
 // Nobody waits for ever either: each waits for as long as it may in all, and the one that goes on
-// alone has others wait for a turn at most. Who had that is ended, and gives back what it holds.
+// alone has others wait for a turn at most. The turns go round among the tenants, however many of
+// one wait. Who had its turn, or holds what others wait for while its source sends nothing, is
+// ended, and gives back what it holds.
 package budget
 
 import (
@@ -24,23 +26,24 @@ import (
 // free is what everyone may hold besides: short answers wait for nobody's long ones.
 const free = 64 << 10
 
-// longest is for how long the one that goes on alone may keep others waiting: long enough for
-// something large from a slow host.
-const longest = 2 * time.Minute
-
 // Budget is a number of bytes that many share. It is safe for concurrent use.
 type Budget struct {
 	total int64
 
-	mu    sync.Mutex
-	used  int64
-	hosts map[string]int64 // what of used is held for each; none is 0
-	line  []*turn
-	// alone is the one that goes on without room, nil when there is none.
-	alone *Hold
-	// late ends the work of alone when it has kept others waiting for too long; nil while it keeps
-	// nobody waiting.
-	late *time.Timer
+	mu      sync.Mutex
+	used    int64
+	hosts   map[string]int64   // what of used is held for each; none is 0
+	holding map[*Hold]struct{} // those whose bytes count
+	line    []*turn
+	// alone is the one that goes on without room, nil when there is none, and began is since when
+	// it keeps others waiting, by the time of contention.
+	alone      *Hold
+	began      time.Duration
+	contention contention
+	// served are the tenants that went on alone since somebody waits: how many had by the last time
+	// of each; given is how many have.
+	served map[string]int
+	given  int
 }
 
 // turn is a place in line.
@@ -52,8 +55,8 @@ type turn struct {
 
 // Hold is what one of those who share a Budget holds.
 type Hold struct {
-	budget *Budget
-	host   string
+	budget       *Budget
+	tenant, host string
 	// end ends the context of the work, patience is for how long it may wait in all.
 	end      context.CancelCauseFunc
 	patience time.Duration
@@ -61,18 +64,26 @@ type Hold struct {
 	// long it has waited.
 	bytes  int64
 	waited time.Duration
+	// awaits and pauses are those of Await and Pause that have not ended, and stalled is for how
+	// long it was idle while others waited, less what came since is worth; settled is when that was
+	// counted last, by the time of contention.
+	awaits, pauses   int
+	stalled, settled time.Duration
 }
 
 // New returns a Budget of total bytes.
-func New(total int64) *Budget { return &Budget{total: total, hosts: map[string]int64{}} }
+func New(total int64) *Budget {
+	return &Budget{total: total, hosts: map[string]int64{}, holding: map[*Hold]struct{}{}, served: map[string]int{}}
+}
 
 // Open returns a context whose work holds bytes in a Hold, and that, which has to be closed. All
 // for one host together get half of what others leave: there is room beside any number of hosts
 // that do not go on. The context ends when its work has waited for room for longer than patience
-// in all, or has gone on alone for too long while others waited; its cause says so.
-func (b *Budget) Open(ctx context.Context, host string, patience time.Duration) (context.Context, *Hold) {
+// in all, or has gone on alone for too long while others waited, or has waited for its source for
+// too long while others waited for what it holds; its cause says so.
+func (b *Budget) Open(ctx context.Context, tenant, host string, patience time.Duration) (context.Context, *Hold) {
 	ctx, end := context.WithCancelCause(ctx)
-	h := &Hold{budget: b, host: host, end: end, patience: patience}
+	h := &Hold{budget: b, tenant: tenant, host: host, end: end, patience: patience}
 	return context.WithValue(ctx, holdKey{}, h), h
 }
 
@@ -118,19 +129,20 @@ func (h *Hold) take(ctx context.Context, bytes int64, waiting func() (ended func
 
 // wait counts the time until what it returns is called, which ends the work when it is too long.
 func (h *Hold) wait(waiting func() (ended func())) (ended func()) {
-	goOn := waiting()
+	goOn, resume := waiting(), h.Pause()
 	mu := &h.budget.mu
 	mu.Lock()
 	defer mu.Unlock()
 	began := time.Now()
 	timer := time.AfterFunc(h.patience-h.waited, func() {
-		h.end(fault.New(fault.ErrUnreachable, "it waited for room in the memory of this process, which other fetches take up, for longer than the time limit of %s; it is tried again (more at a time has room with a larger --artifact-cache-bytes)", h.patience))
+		h.end(fault.New(fault.ErrUnreachable, "it waited for room in the memory of this process, which other fetches take up, for longer than %s; it is tried again (more at a time has room with a larger --artifact-cache-bytes)", h.patience))
 	})
 	return func() {
 		mu.Lock()
 		timer.Stop()
 		h.waited += time.Since(began)
 		mu.Unlock()
+		resume()
 		goOn()
 	}
 }
@@ -141,9 +153,8 @@ func (h *Hold) giveBack(to int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.add(h, min(0, to-h.bytes))
-	if b.alone == h && to <= free {
+	if b.alone == h && !h.counts() {
 		b.alone = nil
-		b.inTime()
 	}
 	b.grant()
 }
@@ -165,7 +176,12 @@ func (b *Budget) fits(h *Hold, bytes int64) bool {
 
 func (b *Budget) add(h *Hold, bytes int64) {
 	more := counted(h.bytes+bytes) - counted(h.bytes)
-	h.bytes += bytes
+	h.settle()
+	if h.bytes += bytes; h.counts() {
+		b.holding[h] = struct{}{}
+	} else {
+		delete(b.holding, h)
+	}
 	b.used += more
 	if b.hosts[h.host] += more; b.hosts[h.host] == 0 {
 		delete(b.hosts, h.host)
@@ -174,38 +190,7 @@ func (b *Budget) add(h *Hold, bytes int64) {
 
 func counted(bytes int64) int64 { return max(0, bytes-free) }
 
-// grant gives room to those who wait and fit, in the order in which they came, and lets the first
-// of the others go on alone.
-func (b *Budget) grant() {
-	b.line = slices.DeleteFunc(b.line, func(t *turn) bool {
-		if b.alone == nil && !b.fits(t.hold, t.bytes) {
-			b.alone = t.hold
-		}
-		if !b.fits(t.hold, t.bytes) {
-			return false
-		}
-		b.add(t.hold, t.bytes)
-		close(t.got)
-		return true
-	})
-	switch {
-	case b.alone == nil || len(b.line) == 0:
-		b.inTime()
-	case b.late == nil:
-		end := b.alone.end
-		b.late = time.AfterFunc(longest, func() {
-			end(fault.New(fault.ErrUnreachable, "it takes more memory of this process than there is room for, and did not come to its end in the %s for which others may wait for that; it is tried again (more has room with a larger --artifact-cache-bytes)", longest))
-		})
-	}
-}
-
-// inTime says that nobody is kept waiting.
-func (b *Budget) inTime() {
-	if b.late != nil {
-		b.late.Stop()
-		b.late = nil
-	}
-}
+func (h *Hold) counts() bool { return counted(h.bytes) > 0 }
 
 type holdKey struct{}
 
@@ -223,8 +208,8 @@ func Take(ctx context.Context, bytes int64) error {
 	if err := ctx.Err(); err != nil {
 		return fault.FromRequest(err, nil)
 	}
-	h, ok := ctx.Value(holdKey{}).(*Hold)
-	if !ok {
+	h := Of(ctx)
+	if h == nil {
 		return nil
 	}
 	waiting, ok := ctx.Value(waitingKey{}).(func() func())
@@ -234,10 +219,16 @@ func Take(ctx context.Context, bytes int64) error {
 	return fault.FromRequest(h.take(ctx, bytes, waiting), nil)
 }
 
+// Of returns the Hold of the context, nil when there is none.
+func Of(ctx context.Context) *Hold {
+	h, _ := ctx.Value(holdKey{}).(*Hold)
+	return h
+}
+
 // Mark returns what gives back whatever is taken from now on with the Hold of the context.
 func Mark(ctx context.Context) (giveBack func()) {
-	h, ok := ctx.Value(holdKey{}).(*Hold)
-	if !ok {
+	h := Of(ctx)
+	if h == nil {
 		return func() {}
 	}
 	h.budget.mu.Lock()

@@ -28,7 +28,7 @@ type taker struct {
 }
 
 func newTaker(t *testing.T, b *Budget, host string) *taker {
-	ctx, h := b.Open(t.Context(), host, time.Hour)
+	ctx, h := b.Open(t.Context(), "", host, time.Hour)
 	return &taker{Hold: h, ctx: ctx}
 }
 
@@ -145,7 +145,7 @@ func TestNobodyWaitsForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		b := New(mib)
-		ctx, h := b.Open(t.Context(), "waits", 20*time.Second)
+		ctx, h := b.Open(t.Context(), "", "waits", 20*time.Second)
 		defer h.Close()
 		for range 2 {
 			other := newTaker(t, b, "other")
@@ -173,7 +173,7 @@ func TestPatienceEndsWithTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		b := New(mib)
-		ctx, h := b.Open(t.Context(), "waits", 20*time.Second)
+		ctx, h := b.Open(t.Context(), "", "waits", 20*time.Second)
 		defer h.Close()
 		ctx = WithWaiting(ctx, func() (ended func()) { return func() { time.Sleep(time.Minute) } })
 		other := newTaker(t, b, "other")
@@ -215,7 +215,7 @@ func TestWhoGoesOnAloneDoesNotKeepOthersWaitingForEver(t *testing.T) {
 		time.Sleep(2 * longest)
 		g.Expect(second.ctx.Err()).NotTo(HaveOccurred())
 		second.Close()
-		g.Expect(b.late).To(BeNil())
+		g.Expect(b.contention.looking).To(BeNil())
 		g.Expect(b.Used()).To(BeZero())
 	})
 }

@@ -85,50 +85,37 @@ func (b *Backend) objects(ctx context.Context, r backend.Revision) (found object
 	if b.url.Scheme == "file" {
 		return b.fileObjects(r)
 	}
-	exact, refs, tag, err := b.exactly(ctx, r, shallow)
+	exact, tag, err := b.exactly(ctx, r, shallow)
 	if err == nil || !errors.Is(err, errRefused) || ctx.Err() != nil {
 		return exact, tag, err
 	}
 	klog.FromContext(ctx).V(1).Info("The server does not hand out a commit by its id; fetching history", "commit", r.Hex, "reason", err.Error())
-	all, err := b.deeper(ctx, refs, plumbing.NewHash(r.Hex), r.Name)
+	all, err := b.deeper(ctx, plumbing.NewHash(r.Hex), r.Name)
 	return all, tag, err
 }
 
 // exactly asks for one commit without its history. errRefused is among the errors when
 // the server has such a commit perhaps, but does not give it this way.
-func (b *Backend) exactly(ctx context.Context, r backend.Revision, e extent) (found packed, refs *packp.AdvRefs, tag plumbing.Hash, err error) {
-	remote, err := b.open(ctx)
-	if err != nil {
-		return found, nil, tag, err
-	}
-	defer remote.close()
-	refs, err = b.advertised(ctx, remote)
-	if err != nil {
-		return found, nil, tag, err
-	}
-	if len(refs.References) == 0 {
-		return found, refs, tag, fault.New(fault.ErrNotFound, "the repository is empty")
-	}
-	want, listed := asListed(refs, plumbing.NewHash(r.Hex))
-	if e != probe && b.policy.byTag() {
-		if want, err = b.policy.signedTag(refs, r); err != nil {
-			return found, refs, tag, err
+func (b *Backend) exactly(ctx context.Context, r backend.Revision, e extent) (found packed, tag plumbing.Hash, err error) {
+	listed := true
+	found, err = b.gather(ctx, e, func(refs *packp.AdvRefs) ([]plumbing.Hash, error) {
+		if len(refs.References) == 0 {
+			return nil, fault.New(fault.ErrNotFound, "the repository is empty")
 		}
-		listed, tag = true, want
-	}
-	stream, err := b.pack(ctx, remote, refs, []plumbing.Hash{want}, e)
-	if err == nil {
-		found, err = b.readPack(ctx, stream)
-	}
-	if err == nil {
-		return found, refs, tag, nil
-	}
+		if e != probe && b.policy.byTag() {
+			tag, err = b.policy.signedTag(refs, r)
+			return []plumbing.Hash{tag}, err
+		}
+		var want plumbing.Hash
+		want, listed = asListed(refs, plumbing.NewHash(r.Hex))
+		return []plumbing.Hash{want}, nil
+	})
 	// A server says no in many ways; with a commit that it does not list, every failure
 	// that is not ours or the network's may be one.
 	if !listed && (errors.Is(err, fault.ErrUnreachable) || errors.Is(err, fault.ErrNotFound)) {
-		return found, refs, tag, errors.Join(errRefused, err)
+		return found, tag, errors.Join(errRefused, err)
 	}
-	return found, refs, tag, withoutRefusal(err)
+	return found, tag, withoutRefusal(err)
 }
 
 // asListed returns the id under which the server lists a commit, if it does: any server
@@ -165,48 +152,65 @@ func withoutRefusal(err error) error {
 
 // deeper looks for a commit in the history of the branch or tag that the revision names,
 // then in that of all branches and tags.
-func (b *Backend) deeper(ctx context.Context, refs *packp.AdvRefs, id plumbing.Hash, name string) (packed, error) {
-	var all []plumbing.Hash
-	for _, full := range slices.Sorted(maps.Keys(refs.References)) {
-		if strings.HasPrefix(full, branches) || strings.HasPrefix(full, tags) {
-			all = append(all, refs.References[full])
-		}
-	}
-	tries := [][]plumbing.Hash{all}
-	for _, full := range []string{branches + name, tags + name} {
-		if tip, ok := refs.References[full]; ok && len(all) > 1 {
-			tries = [][]plumbing.Hash{{tip}, all}
-			break
-		}
-	}
-	for _, wants := range tries {
+func (b *Backend) deeper(ctx context.Context, id plumbing.Hash, name string) (packed, error) {
+	for _, full := range [][]string{{branches + name, tags + name}, nil} {
+		all := false
 		giveBack := budget.Mark(ctx)
-		found, err := b.gather(ctx, wants, deep)
+		found, err := b.gather(ctx, deep, func(refs *packp.AdvRefs) (tips []plumbing.Hash, err error) {
+			tips, all = tipsOf(refs, full)
+			return tips, nil
+		})
 		if err != nil {
-			return packed{}, err
+			return packed{}, withoutRefusal(err)
 		}
 		if _, ok := found.objects[id]; ok {
 			return found, nil
 		}
-		giveBack()
+		if giveBack(); all {
+			break
+		}
 	}
 	return packed{}, fault.New(fault.ErrNotFound, "the repository has no commit %s, or none that a branch or tag leads to", id)
 }
 
-// gather asks for objects by their ids.
-func (b *Backend) gather(ctx context.Context, wants []plumbing.Hash, e extent) (packed, error) {
+// tipsOf returns what the first of some references leads to that there is, or all branches and
+// tags when there is none, or nothing else.
+func tipsOf(refs *packp.AdvRefs, wanted []string) (tips []plumbing.Hash, all bool) {
+	for _, full := range slices.Sorted(maps.Keys(refs.References)) {
+		if strings.HasPrefix(full, branches) || strings.HasPrefix(full, tags) {
+			tips = append(tips, refs.References[full])
+		}
+	}
+	for _, full := range wanted {
+		if tip, ok := refs.References[full]; ok {
+			return []plumbing.Hash{tip}, len(tips) == 1
+		}
+	}
+	return tips, true
+}
+
+// gather asks for objects by their ids, which are chosen from what the server has. errRefused may
+// be among the errors.
+func (b *Backend) gather(ctx context.Context, e extent, choose func(refs *packp.AdvRefs) ([]plumbing.Hash, error)) (packed, error) {
 	r, err := b.open(ctx)
 	if err != nil {
 		return packed{}, err
 	}
 	defer r.close()
+	giveBack := budget.Mark(ctx)
 	refs, err := b.advertised(ctx, r)
 	if err != nil {
 		return packed{}, err
 	}
-	stream, err := b.pack(ctx, r, refs, wants, e)
+	wants, err := choose(refs)
 	if err != nil {
-		return packed{}, withoutRefusal(err)
+		return packed{}, err
+	}
+	stream, err := b.pack(ctx, r, refs, wants, e)
+	// Nobody holds the list any more.
+	giveBack()
+	if err != nil {
+		return packed{}, err
 	}
 	return b.readPack(ctx, stream)
 }

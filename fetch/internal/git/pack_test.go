@@ -294,12 +294,12 @@ func TestPackWaitsForRoom(t *testing.T) {
 	pack, _ := packOf(t)
 	const room = 1 << 10
 	shared := budget.New(room)
-	taking, other := shared.Open(t.Context(), "other", time.Hour)
+	taking, other := shared.Open(t.Context(), "", "other", time.Hour)
 	g.Expect(budget.Take(taking, 1<<20)).To(Succeed())
 	ctx, cancel := context.WithCancel(t.Context())
 	waiting := make(chan struct{})
 	ctx = budget.WithWaiting(ctx, func() func() { close(waiting); return func() {} })
-	ctx, hold := shared.Open(ctx, "host", time.Hour)
+	ctx, hold := shared.Open(ctx, "", "host", time.Hour)
 	defer hold.Close()
 	done := make(chan error)
 	go func() {
@@ -311,7 +311,7 @@ func TestPackWaitsForRoom(t *testing.T) {
 	g.Expect(errors.Is(<-done, context.Canceled)).To(BeTrue())
 	hold.Close()
 	other.Close()
-	ctx, hold = shared.Open(t.Context(), "host", time.Hour)
+	ctx, hold = shared.Open(t.Context(), "", "host", time.Hour)
 	defer hold.Close()
 	found, err := backendWith(backend.DefaultLimits()).readPack(ctx, bytes.NewReader(pack))
 	g.Expect(err).NotTo(HaveOccurred())

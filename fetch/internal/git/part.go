@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"k8s.io/klog/v2"
 
 	"kumodo.io/convoy/fetch/internal/backend"
@@ -176,7 +177,7 @@ func (b *Backend) begin(ctx context.Context, p *part, r backend.Revision, alone 
 		}
 		return tag, err
 	}
-	found, _, tag, err := b.exactly(ctx, r, only)
+	found, tag, err := b.exactly(ctx, r, only)
 	if err != nil {
 		return tag, withoutRefusal(err)
 	}
@@ -224,9 +225,9 @@ func (b *Backend) bring(ctx context.Context, p *part) error {
 			continue
 		}
 		ids := slices.SortedFunc(maps.Keys(step.needed), func(a, b plumbing.Hash) int { return strings.Compare(a.String(), b.String()) })
-		found, err := b.gather(ctx, ids, step.extent)
+		found, err := b.gather(ctx, step.extent, func(*packp.AdvRefs) ([]plumbing.Hash, error) { return ids, nil })
 		if err != nil {
-			return err
+			return withoutRefusal(err)
 		}
 		maps.Copy(p.have, found.objects)
 		for id, path := range step.needed {

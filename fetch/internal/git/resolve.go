@@ -218,7 +218,7 @@ func (b *Backend) lookAt(ctx context.Context, id plumbing.Hash) (plumbing.Object
 		}
 	} else {
 		var found packed
-		found, _, _, err = b.exactly(ctx, backend.Revision{Hex: id.String()}, probe)
+		found, _, err = b.exactly(ctx, backend.Revision{Hex: id.String()}, probe)
 		o, ok = found.objects[id]
 	}
 	if err == nil && !ok {
