@@ -3,29 +3,32 @@
 package clusterconn
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
-	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Bounds of what a server may answer, in bytes after decompression: who runs the server must not
-// get at the memory of the process.
+// get at the memory of the process. They hold for text; of what takes more once it is decoded,
+// there may be less (see meter).
 const (
 	maxHeaderBytes = 256 << 10 // of the headers of an answer
 	maxShortAnswer = 256 << 10 // of version and health
 	maxFailure     = 4 << 20   // of an answer that is an error
-	maxDiscovery   = 32 << 20  // of discovery and OpenAPI documents
-	maxAnswer      = 128 << 20 // of all others
-	maxEvent       = 16 << 20  // of one event of a watch; those in protobuf client-go bounds alike
-	maxOfTarget    = 256 << 20 // of all answers of a target that are being read
-	maxOfProcess   = 1 << 30   // of all answers of all targets that are being read
+	maxObject      = 8 << 20   // of an object, also in an event of a watch; etcd takes 1.5 MiB by default
+	maxList        = 32 << 20  // of a page of a list, and of a document of discovery or OpenAPI
+	// maxKept is of an event of a watch whose buffers, which grow to the largest and stay so, are
+	// not worth counting.
+	maxKept = 256 << 10
 )
 
 // AnswerTooLargeError says that a server's answer was given up because of its size.
@@ -33,172 +36,180 @@ type AnswerTooLargeError struct {
 	Server, Path string
 	// What exceeds the bound: "the answer", for example.
 	What  string
-	Bound int64 // in bytes
+	Bound int64 // in bytes of text
 }
 
 func (e *AnswerTooLargeError) Error() string {
-	return fmt.Sprintf("%s of %s to %s: more than %s", e.What, e.Server, e.Path, resource.NewQuantity(e.Bound, resource.BinarySI))
+	return fmt.Sprintf("%s of %s to %s: more than %s, or so many small values that they take as much memory",
+		e.What, e.Server, e.Path, resource.NewQuantity(e.Bound, resource.BinarySI))
 }
 
-// budget counts the bytes of answers that are being read.
-type budget struct {
-	bound int64
-	what  string
-	used  atomic.Int64
-}
-
-var ofProcess = &budget{bound: maxOfProcess, what: "all answers that are being read, with that"}
-
-// boundedTransport bounds the answers of a server.
+// boundedTransport bounds the answers of a server: what memory they take, and for how long they
+// are waited for.
 type boundedTransport struct {
 	server   string
 	prefix   string // path of the server's URL
 	delegate http.RoundTripper
-	budgets  []*budget
-}
-
-func newBoundedTransport(delegate http.RoundTripper, server, prefix string) *boundedTransport {
-	ofTarget := &budget{bound: maxOfTarget, what: "all answers of the target that are being read, with that"}
-	return &boundedTransport{server: server, prefix: prefix, delegate: delegate, budgets: []*budget{ofTarget, ofProcess}}
+	room     room
 }
 
 func (t *boundedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	caller := request.Context()
+	late := &TimeoutError{Method: request.Method, Server: t.server, Path: request.URL.Path}
+	ctx, cancel := limited(request, late)
+	// Requests are not the transport's to change.
+	request = request.WithContext(ctx)
+	request.Header = onlyJSON(request.Header)
 	response, err := t.delegate.RoundTrip(request)
-	if err != nil || response.StatusCode == http.StatusSwitchingProtocols {
-		return response, err
+	if err != nil {
+		err = outOfTime(ctx, err, "answer")
+		cancel()
+		return nil, err
 	}
-	body := &boundedBody{ReadCloser: response.Body, server: t.server, path: request.URL.Path, what: "the answer", budgets: t.budgets}
-	path := strings.TrimPrefix(request.URL.Path, strings.TrimSuffix(t.prefix, "/"))
-	switch {
-	case response.StatusCode >= http.StatusBadRequest:
-		body.bound = maxFailure
-	case isWatch(request):
-		// Those in protobuf bear their length, which client-go bounds.
-		// The media type is parsed as client-go does: a parameter must not pass for it.
-		media, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
-		body.watch, body.framed = true, media == runtime.ContentTypeProtobuf
-		body.bound, body.what = maxEvent, "an event"
-	default:
-		body.bound = boundOf(path)
+	if response.StatusCode == http.StatusSwitchingProtocols {
+		context.AfterFunc(caller, cancel)
+		return response, nil
 	}
+	body := &boundedBody{
+		ReadCloser: response.Body, ctx: ctx, cancel: cancel, late: late, hold: hold{room: t.room},
+	}
+	body.setBound(request, response, strings.TrimPrefix(request.URL.Path, strings.TrimSuffix(t.prefix, "/")))
 	response.Body = body
 	return response, nil
 }
 
 func (t *boundedTransport) WrappedRoundTripper() http.RoundTripper { return t.delegate }
 
-func isWatch(request *http.Request) bool {
-	watch := request.URL.Query().Get("watch")
-	return watch == "true" || watch == "1"
+// onlyJSON asks for nothing but JSON where that is among what is accepted: what else becomes of a
+// few bytes of protobuf can only be told by who decodes them.
+func onlyJSON(header http.Header) http.Header {
+	accepted := strings.Split(header.Get("Accept"), ",")
+	isNone := func(accepted string) bool { return !isJSON(accepted) }
+	if !slices.ContainsFunc(accepted, isNone) || !slices.ContainsFunc(accepted, isJSON) {
+		return header
+	}
+	header = header.Clone()
+	header.Set("Accept", strings.Join(slices.DeleteFunc(accepted, isNone), ","))
+	return header
 }
 
-func boundOf(path string) int64 {
-	parts := strings.Split(strings.Trim(path, "/"), "/")
-	switch parts[0] {
-	case "version", "livez", "readyz", "healthz":
+// isJSON parses a media type as client-go does: a parameter must not pass for it.
+func isJSON(contentType string) bool {
+	media, _, _ := mime.ParseMediaType(contentType)
+	return media == runtime.ContentTypeJSON
+}
+
+func isText(contentType string) bool {
+	media, _, _ := mime.ParseMediaType(contentType)
+	return strings.HasPrefix(media, "text/")
+}
+
+func isWatch(request *http.Request) bool {
+	return isTrue(request, "watch")
+}
+
+func isTrue(request *http.Request, parameter string) bool {
+	value := request.URL.Query().Get(parameter)
+	return value == "true" || value == "1"
+}
+
+// boundOf is the bound of an answer to a request that succeeds, by its path without the server's
+// own.
+func boundOf(method, path string) int64 {
+	switch parts := strings.Split(strings.Trim(path, "/"), "/"); {
+	case slices.Contains([]string{"version", "livez", "readyz", "healthz"}, parts[0]):
 		return maxShortAnswer
-	case "openapi":
-		return maxDiscovery
-	case "api":
-		if len(parts) <= 2 {
-			return maxDiscovery
-		}
-	case "apis":
-		if len(parts) <= 3 {
-			return maxDiscovery
-		}
+	case parts[0] == "openapi", parts[0] == "api" && len(parts) <= 2, parts[0] == "apis" && len(parts) <= 3:
+		return maxList
 	}
-	return maxAnswer
+	if (method == http.MethodGet || method == http.MethodDelete) && isCollection(path) {
+		return maxList
+	}
+	return maxObject
 }
 
 // boundedBody is the body of an answer. It is read by one goroutine at a time.
 type boundedBody struct {
 	io.ReadCloser
-	server, path, what string
-	bound              int64
-	watch, framed      bool
-	events             eventScanner
-	read               int64 // of the answer, or of the present event
-	budgets            []*budget
-	held               atomic.Int64 // of the budgets
-	failure            error
+	ctx     context.Context
+	cancel  context.CancelFunc
+	late    *TimeoutError
+	what    string // is bounded
+	bound   int64  // in bytes of text
+	foreign string // the media type of what could not be bounded
+	meter   meter
+	hold    hold
+	failure error
+}
+
+func (b *boundedBody) setBound(request *http.Request, response *http.Response, path string) {
+	b.what, b.bound = "the answer", boundOf(request.Method, path)
+	contentType := response.Header.Get("Content-Type")
+	switch {
+	case response.StatusCode >= http.StatusBadRequest:
+		b.bound = maxFailure
+		if !isJSON(contentType) { // and so not decoded
+			response.Header.Set("Content-Type", "text/plain")
+		}
+		return
+	case isWatch(request):
+		b.what, b.bound, b.meter.events = "an event", maxObject, true
+	}
+	if !isJSON(contentType) && !isText(contentType) {
+		b.foreign = fmt.Sprintf("%q", contentType)
+	}
 }
 
 func (b *boundedBody) Read(p []byte) (int, error) {
 	if b.failure != nil {
 		return 0, b.failure
 	}
-	n, err := b.ReadCloser.Read(p)
-	switch {
-	case b.framed:
-		return n, err
-	case b.watch:
-		b.read = b.events.scan(p[:n], b.read)
-	default:
-		b.read += int64(n)
-		b.hold(int64(n))
+	if b.meter.betweenEvents() && b.meter.largest <= maxKept {
+		b.hold.release() // who reads on has decoded what there was
 	}
-	if b.read > b.bound {
-		b.failure = b.tooLarge(b.what, b.bound)
+	n, err := b.ReadCloser.Read(p)
+	weight := b.meter.add(p[:n])
+	switch {
+	case n > 0 && b.foreign != "":
+		b.failure = fmt.Errorf("%w: %s answers to %s with content of type %s, and was asked for JSON", ErrUnreachable, b.late.Server, b.late.Path, b.foreign)
+	case weight > b.bound*perByte:
+		b.failure = &AnswerTooLargeError{Server: b.late.Server, Path: b.late.Path, What: b.what, Bound: b.bound}
+	default:
+		b.failure = b.grow(weight)
 	}
 	if b.failure != nil {
 		return 0, b.failure
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
+		err = outOfTime(b.ctx, err, "end of the answer")
 		b.failure = err
 	}
 	return n, err
 }
 
-func (b *boundedBody) hold(n int64) {
-	b.held.Add(n)
-	for _, budget := range b.budgets {
-		if budget.used.Add(n) > budget.bound {
-			b.failure = b.tooLarge(budget.what, budget.bound)
-		}
+// grow waits for room. A watch, which has no limit of its own, waits as long as others.
+func (b *boundedBody) grow(weight int64) error {
+	if !b.hold.wants(weight) {
+		return nil
 	}
+	ctx := b.ctx
+	if b.meter.events {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, requestTimeout, b.late)
+		defer cancel()
+	}
+	if err := b.hold.grow(ctx, weight); err != nil {
+		return outOfTime(ctx, err, "room for a large answer beside those of others")
+	}
+	return nil
 }
 
-func (b *boundedBody) tooLarge(what string, bound int64) error {
-	return &AnswerTooLargeError{Server: b.server, Path: b.path, What: what, Bound: bound}
-}
-
+// Close gives the room back once the answer should be decoded, which who reads it does after.
 func (b *boundedBody) Close() error {
-	held := b.held.Swap(0)
-	for _, budget := range b.budgets {
-		budget.used.Add(-held)
+	err := b.ReadCloser.Close()
+	b.cancel()
+	if release := b.hold.close(); release != nil {
+		time.AfterFunc(b.meter.decodingTime(), release)
 	}
-	return b.ReadCloser.Close()
-}
-
-// eventScanner finds where JSON objects end. Line ends do not tell: they may be within one.
-type eventScanner struct {
-	depth             int
-	inString, escaped bool
-}
-
-// scan gives how many bytes the last, unfinished object has, of which so many were seen before;
-// what is between two counts for the second. The largest of all is given when it is beyond
-// maxEvent.
-func (s *eventScanner) scan(data []byte, before int64) int64 {
-	for _, c := range data {
-		before++
-		switch {
-		case before > maxEvent:
-			return before
-		case s.escaped:
-			s.escaped = false
-		case s.inString:
-			s.escaped, s.inString = c == '\\', c != '"'
-		case c == '"':
-			s.inString = true
-		case c == '{' || c == '[':
-			s.depth++
-		case c == '}' || c == ']':
-			if s.depth--; s.depth <= 0 {
-				s.depth, before = 0, 0
-			}
-		}
-	}
-	return before
+	return err
 }

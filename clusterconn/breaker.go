@@ -50,6 +50,9 @@ func (e *OutageError) Error() string { return fmt.Sprintf("%v: %v", ErrUnreachab
 // Unwrap gives the class, and the cause.
 func (e *OutageError) Unwrap() []error { return []error{ErrUnreachable, e.Err} }
 
+// NoAnswer says, as the cause of a request's end, that no answer to it will come.
+func (e *OutageError) NoAnswer() bool { return true }
+
 // breaker is the circuit breaker of a target: the transport that all connections to it
 // share.
 //

@@ -56,7 +56,8 @@ type Options struct {
 
 // Connector keeps the connections to clusters. It is safe for concurrent use.
 type Connector struct {
-	options Options
+	options  Options
+	building *building
 
 	mu       sync.Mutex
 	clusters map[types.NamespacedName]*held
@@ -83,7 +84,7 @@ func New(o Options) *Connector {
 	if o.Changed == nil {
 		o.Changed = func(types.NamespacedName) {}
 	}
-	return &Connector{options: o, clusters: map[types.NamespacedName]*held{}}
+	return &Connector{options: o, building: newBuilding(), clusters: map[types.NamespacedName]*held{}}
 }
 
 // Connect gives the connection to a cluster with the identity of its credentials. It is
@@ -251,7 +252,7 @@ func (c *Connector) open(ctx context.Context, cluster *corev1alpha1.Cluster, sec
 	if err != nil {
 		return nil, err
 	}
-	return newTarget(config, cluster, c.options)
+	return newTarget(config, cluster, c.building, c.options)
 }
 
 // restConfig gives the configuration of a cluster by its mode. An empty mode is what

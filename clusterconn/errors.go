@@ -54,11 +54,15 @@ func (e *GroupUnavailableError) Unwrap() error { return e.Err }
 // caller's context. nil stays nil.
 //
 // Of a request that was not sent because of an outage, only the OutageError is left: it says
-// the same whatever the request was.
+// the same whatever the request was. So it is with a TimeoutError, which says what it was.
 func Classify(err error) error {
-	var outage *OutageError
-	if request, ok := err.(*url.Error); ok && errors.As(request.Err, &outage) {
-		return outage
+	if request, ok := err.(*url.Error); ok {
+		if outage, ok := errors.AsType[*OutageError](request.Err); ok {
+			return outage
+		}
+		if timeout, ok := errors.AsType[*TimeoutError](request.Err); ok {
+			return timeout
+		}
 	}
 	if class := classOf(err); class != nil {
 		return fmt.Errorf("%w: %w", class, err)

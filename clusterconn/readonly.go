@@ -50,11 +50,24 @@ func changes(request *http.Request, prefix string) string {
 }
 
 // splitPath says whether a path is that of an object or a collection, and gives the
-// subresource. The forms are /api/v1/… and /apis/<group>/<version>/…, then optionally
-// namespaces/<namespace>, then <resource>[/<name>[/<subresource>…]]. A path like
-// namespaces/<name>/<subresource of a namespace> reads as an object of a resource of that
-// name; of the subresources that matter here, a namespace has none but finalize.
+// subresource.
 func splitPath(path string) (isObject bool, subresource string) {
+	parts := objectPath(path)
+	if len(parts) > 2 {
+		return true, parts[2]
+	}
+	return len(parts) > 0, ""
+}
+
+// isCollection says whether a path is that of all objects of a resource, in a namespace or in all.
+func isCollection(path string) bool { return len(objectPath(path)) == 1 }
+
+// objectPath gives <resource>[/<name>[/<subresource>…]] of a path, nothing where there is none.
+// The forms are /api/v1/… and /apis/<group>/<version>/…, then optionally
+// namespaces/<namespace>, then that. A path like
+// namespaces/<name>/<subresource of a namespace> reads as that of a resource of that
+// name; of the subresources that matter here, a namespace has none but finalize.
+func objectPath(path string) []string {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch {
 	case parts[0] == "api" && len(parts) > 2:
@@ -62,19 +75,13 @@ func splitPath(path string) (isObject bool, subresource string) {
 	case parts[0] == "apis" && len(parts) > 3:
 		parts = parts[3:]
 	default:
-		return false, ""
+		return nil
 	}
 	if parts[0] == "watch" {
 		parts = parts[1:]
 	}
-	if len(parts) > 2 && parts[0] == "namespaces" {
-		if parts[2] == "finalize" || parts[2] == "status" {
-			return true, parts[2]
-		}
+	if len(parts) > 2 && parts[0] == "namespaces" && parts[2] != "finalize" && parts[2] != "status" {
 		parts = parts[2:]
 	}
-	if len(parts) > 2 {
-		return true, parts[2]
-	}
-	return len(parts) > 0, ""
+	return parts
 }

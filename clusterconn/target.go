@@ -32,7 +32,7 @@ type target struct {
 }
 
 // newTarget opens no connection yet. The config is not kept.
-func newTarget(config *rest.Config, cluster *corev1alpha1.Cluster, options Options) (*target, error) {
+func newTarget(config *rest.Config, cluster *corev1alpha1.Cluster, in *building, options Options) (*target, error) {
 	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return nil, invalidf("the server is not a URL or a host and port")
@@ -46,7 +46,9 @@ func newTarget(config *rest.Config, cluster *corev1alpha1.Cluster, options Optio
 	}
 	name := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name}
 	breaker := newBreaker(transport, options.Clock, strings.TrimSuffix(server.String(), "/"), options.UserAgent, func() { options.Changed(name) })
-	transport = newBoundedTransport(breaker, server.Host, server.Path)
+	transport = &boundedTransport{
+		server: server.Host, prefix: server.Path, delegate: breaker, room: in.room(cluster.Namespace),
+	}
 	if options.ReadOnly {
 		transport = &readOnlyTransport{prefix: server.Path, delegate: transport}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strconv"
 	"time"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -22,6 +23,9 @@ const (
 	// a quiet cluster from one whose packets are lost.
 	pingAfter   = 10 * time.Second
 	pingTimeout = 5 * time.Second
+	// longestRetry is how long a server that is busy may have a request wait before it is sent
+	// again, which client-go does ten times.
+	longestRetry = 10 * time.Second
 )
 
 // keepAlive is the same for connections that have to do without HTTP/2.
@@ -72,12 +76,15 @@ func baseOf(transport http.RoundTripper) *http.Transport {
 //     redirect.
 //   - A connection that breaks, and a 5xx with Retry-After: client-go would try again ten
 //     times and sleep in between, while a worker is held by a server that is down. A 429
-//     of a server that is merely busy is left to client-go.
+//     of a server that is merely busy is left to client-go, with a Retry-After that is not
+//     too long; without one when the answer itself was slow, as a request that has waited
+//     for its turn once need not wait again.
 type promptTransport struct {
 	delegate http.RoundTripper
 }
 
 func (t *promptTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	begun := time.Now()
 	response, err := t.delegate.RoundTrip(request)
 	switch {
 	case utilnet.IsProbableEOF(err), utilnet.IsConnectionReset(err), utilnet.IsHTTP2ConnectionLost(err):
@@ -88,10 +95,21 @@ func (t *promptTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	case response.StatusCode/100 == 3 && response.Header.Get("Location") != "":
 		_ = response.Body.Close()
 		return nil, fmt.Errorf("the server answers with a redirect (%s), as an API server does not: is its URL right?", response.Status)
-	case response.StatusCode >= http.StatusInternalServerError:
+	case response.StatusCode >= http.StatusInternalServerError,
+		response.StatusCode == http.StatusTooManyRequests && time.Since(begun) > longestRetry:
 		response.Header.Del("Retry-After")
+	case response.StatusCode == http.StatusTooManyRequests:
+		shortenRetry(response.Header)
 	}
 	return response, nil
+}
+
+// shortenRetry cuts the time after which a request is to be sent again.
+func shortenRetry(header http.Header) {
+	longest := int(longestRetry.Seconds())
+	if seconds, err := strconv.Atoi(header.Get("Retry-After")); err == nil && seconds > longest {
+		header.Set("Retry-After", strconv.Itoa(longest))
+	}
 }
 
 func (t *promptTransport) WrappedRoundTripper() http.RoundTripper { return t.delegate }

@@ -59,6 +59,8 @@ func TestPromptTransportAnswers(t *testing.T) {
 		{"not modified", 304, http.Header{}, "", ""},
 		{"redirect", 302, http.Header{"Location": {"https://login.test/?token=" + canary}}, "the server answers with a redirect", ""},
 		{"busy", 429, http.Header{"Retry-After": {"1"}}, "", "1"},
+		{"busy for long", 429, http.Header{"Retry-After": {"86400"}}, "", "10"},
+		{"busy until a date, which client-go does not read", 429, http.Header{"Retry-After": {"Fri, 31 Dec 2027 23:59:59 GMT"}}, "", "Fri, 31 Dec 2027 23:59:59 GMT"},
 		{"down", 503, http.Header{"Retry-After": {"1"}}, "", ""},
 		{"created, with its location", 201, http.Header{"Location": {"/api/v1/namespaces/n"}}, "", ""},
 	} {

@@ -93,12 +93,12 @@ const lingering = 3 * time.Second
 
 // finished sends a write. A cancelled request is forgotten by the client, not by the server: it
 // is cancelled only when the caller's time is over, when that on a shard is, or when no answer
-// comes.
+// comes. That may be known: the cause of the cancellation has a method NoAnswer then.
 func (t *fencedTransport) finished(request *http.Request) (*http.Response, error) {
 	caller := request.Context()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(caller))
 	stop := context.AfterFunc(caller, func() {
-		if errors.Is(caller.Err(), context.Canceled) && t.fence.Check() == nil {
+		if errors.Is(caller.Err(), context.Canceled) && !noAnswer(context.Cause(caller)) && t.fence.Check() == nil {
 			select {
 			case <-time.After(lingering):
 			case <-ctx.Done():
@@ -117,6 +117,14 @@ func (t *fencedTransport) finished(request *http.Request) (*http.Response, error
 	}
 	response.Body = answer{response.Body, end}
 	return response, nil
+}
+
+func noAnswer(cause error) bool {
+	known, ok := errors.AsType[interface {
+		error
+		NoAnswer() bool
+	}](cause)
+	return ok && known.NoAnswer()
 }
 
 // answer is the body of the answer to a write; end frees what was kept for it.

@@ -5,6 +5,7 @@ package shard
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -143,6 +144,11 @@ func (s slow) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 }
 
+// outage is a cause after which no answer comes.
+type outage struct{ error }
+
+func (outage) NoAnswer() bool { return true }
+
 // Whoever is cut off may give a shard up next, and what it has sent takes effect nevertheless.
 func TestAWriteWhoseCallerIsCutOff(t *testing.T) {
 	for _, test := range []struct {
@@ -150,6 +156,7 @@ func TestAWriteWhoseCallerIsCutOff(t *testing.T) {
 		server slow
 		method string
 		end    func(context.Context) (context.Context, context.CancelFunc)
+		cause  error
 		over   bool // the time on a shard is
 		want   error
 		after  time.Duration
@@ -161,20 +168,22 @@ func TestAWriteWhoseCallerIsCutOff(t *testing.T) {
 			end: func(ctx context.Context) (context.Context, context.CancelFunc) {
 				return context.WithTimeout(ctx, time.Second)
 			}},
+		{name: "is not waited for when no answer will come", server: slow(time.Minute), cause: fmt.Errorf("outage: %w", outage{errors.New("refused")}),
+			want: context.Canceled, after: time.Second},
 		{name: "reads are not", server: slow(time.Minute), method: http.MethodGet, want: context.Canceled, after: time.Second},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := NewWithT(t)
 				fence := &Fence{}
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
+				ctx, cancel := context.WithCancelCause(t.Context())
+				defer cancel(nil)
 				if test.end == nil {
 					time.AfterFunc(time.Second, func() {
 						if test.over {
 							fence.manager.Store(&Manager{clock: wrongClock{}, ending: time.Now()})
 						}
-						cancel()
+						cancel(test.cause)
 					})
 				} else {
 					var stop context.CancelFunc

@@ -117,6 +117,8 @@ func TestReasonOfWrappedErrors(t *testing.T) {
 	}{
 		{"ownership", &OwnershipError{Owner: "a/b/c"}, corev1alpha1.ReasonOwnershipConflict, false},
 		{"conflict", &ConflictError{}, corev1alpha1.ReasonApplyConflict, false},
+		{"no answer in time, or no room for it", &clusterconn.TimeoutError{}, corev1alpha1.ReasonTargetUnreachable, true},
+		{"an answer beyond bounds", &clusterconn.AnswerTooLargeError{}, corev1alpha1.ReasonApplyFailed, false},
 		{"immutable", immutable, corev1alpha1.ReasonImmutableField, false},
 		{"waiting because of an immutable field", &WaitingError{cause: immutable}, corev1alpha1.ReasonProgressing, true},
 		{"no such kind", &meta.NoKindMatchError{}, corev1alpha1.ReasonUnknownKind, true},

@@ -111,15 +111,16 @@ func (a *Applier) tenant(ctx context.Context, namespace string) (owner string, k
 		return "", key, err
 	}
 	for _, kind := range kinds {
-		err := a.list(ctx, place{kind, namespace}, corev1alpha1.LabelOwner, func(object *metav1.PartialObjectMetadata) error {
-			if mark := ownerOf(object); mark != "" && mark != a.owner && object.DeletionTimestamp == nil {
-				owner = mark
-				key = corev1alpha1.ObjectKey{Group: kind.Group, Version: kind.Version, Kind: kind.Kind, Namespace: namespace, Name: object.Name}
+		for object, err := range a.list(ctx, place{kind, namespace}, corev1alpha1.LabelOwner, maxPages) {
+			switch {
+			case meta.IsNoMatchError(err):
+				continue
+			case err != nil:
+				return "", key, err
 			}
-			return nil
-		})
-		if owner != "" || err != nil && !meta.IsNoMatchError(err) {
-			return owner, key, err
+			if mark := ownerOf(object); mark != "" && mark != a.owner && object.DeletionTimestamp == nil {
+				return mark, corev1alpha1.ObjectKey{Group: kind.Group, Version: kind.Version, Kind: kind.Kind, Namespace: namespace, Name: object.Name}, nil
+			}
 		}
 	}
 	return "", corev1alpha1.ObjectKey{}, nil
@@ -129,20 +130,19 @@ func (a *Applier) tenant(ctx context.Context, namespace string) (owner string, k
 // have, such as those of a StatefulSet: they stay when the StatefulSet goes, and would not with
 // the namespace. Those that are about to go by themselves are waited for.
 func (a *Applier) claimsHoldBack(ctx context.Context, client dynamic.ResourceInterface, namespace *unstructured.Unstructured) (PruneResult, bool, error) {
-	claims, err := a.resource(ctx, corev1alpha1.ObjectKey{Version: "v1", Kind: claimKind.Kind, Namespace: namespace.GetName()})
-	if meta.IsNoMatchError(err) {
-		return PruneResult{}, false, nil
-	}
-	if err != nil {
-		return PruneResult{}, false, err
-	}
-	list, err := claims.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return PruneResult{}, false, fmt.Errorf("looking for PersistentVolumeClaims in the namespace, which would be deleted with it: %w", err)
-	}
 	going := ""
-	for i := range list.Items {
-		claim := &list.Items[i]
+	at := place{claimKind.WithVersion("v1"), namespace.GetName()}
+	for object, err := range a.list(ctx, at, "", maxPages) {
+		if meta.IsNoMatchError(err) {
+			return PruneResult{}, false, nil
+		}
+		if err != nil {
+			return PruneResult{}, false, fmt.Errorf("looking for PersistentVolumeClaims in the namespace, which would be deleted with it: %w", err)
+		}
+		claim, err := withMetadata(at.kind, object)
+		if err != nil {
+			return PruneResult{}, false, err
+		}
 		name := describe(corev1alpha1.ObjectKey{Kind: claimKind.Kind, Namespace: claim.GetNamespace(), Name: claim.GetName()})
 		goes, err := a.goesByItself(ctx, claim)
 		if err != nil {

@@ -4,6 +4,8 @@ package apply
 
 import (
 	"context"
+	"fmt"
+	"iter"
 	"slices"
 	"sync"
 
@@ -12,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 	"k8s.io/klog/v2"
 
@@ -20,8 +21,12 @@ import (
 	"kumodo.io/convoy/controllermanager/internal/inventory"
 )
 
-// listPage is how many objects one answer has at most.
-const listPage = 500
+const (
+	// listPage is how many objects one answer has at most.
+	listPage = 500
+	// maxPages is how many answers a list of all objects of a kind in one namespace may have.
+	maxPages = 200
+)
 
 // place is where objects of one kind are.
 type place struct {
@@ -65,29 +70,26 @@ func (a *Applier) survey(ctx context.Context, entries []corev1alpha1.InventoryEn
 	var mu sync.Mutex
 	a.each(len(places), func(i int) {
 		at := places[i]
-		live := map[string]*unstructured.Unstructured{}
-		err := a.list(ctx, at, a.ownObjects(), func(object *metav1.PartialObjectMetadata) (err error) {
-			live[object.Name], err = withMetadata(at.kind, object)
-			return err
-		})
+		live, err := a.listed(ctx, at, entriesAt[at])
 		if err != nil {
 			klog.FromContext(ctx).V(3).Info("Objects could not be listed, and are read one by one", "kind", at.kind, "err", err)
 		}
-		mu.Lock()
-		defer mu.Unlock()
 		for _, e := range entriesAt[at] {
-			if object := live[e.Name]; object != nil {
+			if live[e.Name] == nil {
+				continue
+			}
+			if object, err := withMetadata(at.kind, live[e.Name]); err == nil {
+				mu.Lock()
 				seen[inventory.Key(e)] = object
+				mu.Unlock()
 			}
 		}
 	})
 	return seen
 }
 
-// withMetadata gives an object of which only the metadata is known, without what is not needed
-// of that.
+// withMetadata gives an object of which only the metadata is known.
 func withMetadata(kind schema.GroupVersionKind, object *metav1.PartialObjectMetadata) (*unstructured.Unstructured, error) {
-	object.ManagedFields = nil
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
 		return nil, err
@@ -106,7 +108,7 @@ func (a *Applier) Untouched(ctx context.Context, entries []corev1alpha1.Inventor
 	untouched := map[string]bool{}
 	var mu sync.Mutex
 	a.each(len(places), func(i int) {
-		live, err := a.versions(ctx, places[i])
+		live, err := a.listed(ctx, places[i], entriesAt[places[i]])
 		if err != nil {
 			klog.FromContext(ctx).V(3).Info("Objects could not be listed, and are sent", "kind", places[i].kind, "err", err)
 			return
@@ -114,7 +116,7 @@ func (a *Applier) Untouched(ctx context.Context, entries []corev1alpha1.Inventor
 		mu.Lock()
 		defer mu.Unlock()
 		for _, e := range entriesAt[places[i]] {
-			if live[e.Name] == (version{e.UID, e.ResourceVersion}) {
+			if object := live[e.Name]; object != nil && object.UID == e.UID && object.ResourceVersion == e.ResourceVersion {
 				untouched[inventory.Key(e)] = true
 			}
 		}
@@ -122,20 +124,29 @@ func (a *Applier) Untouched(ctx context.Context, entries []corev1alpha1.Inventor
 	return untouched
 }
 
-// version is an object as it was at one time.
-type version struct {
-	uid             types.UID
-	resourceVersion string
-}
-
-// versions lists the Release's objects of one kind and namespace.
-func (a *Applier) versions(ctx context.Context, at place) (map[string]version, error) {
-	live := map[string]version{}
-	err := a.list(ctx, at, a.ownObjects(), func(object *metav1.PartialObjectMetadata) error {
-		live[object.Name] = version{object.UID, object.ResourceVersion}
-		return nil
-	})
-	return live, err
+// listed lists the Release's objects of one kind and namespace, and gives those of the entries by
+// their names. It reads no more pages than there are entries: what it has not found by then is read
+// for less one by one. With an error it gives what it found before.
+func (a *Applier) listed(ctx context.Context, at place, entries []corev1alpha1.InventoryEntry) (map[string]*metav1.PartialObjectMetadata, error) {
+	missing := map[string]bool{}
+	for _, e := range entries {
+		missing[e.Name] = true
+	}
+	found := map[string]*metav1.PartialObjectMetadata{}
+	for object, err := range a.list(ctx, at, a.ownObjects(), len(entries)) {
+		if err != nil {
+			return found, err
+		}
+		if missing[object.Name] {
+			object.ManagedFields = nil
+			found[object.Name] = object
+			delete(missing, object.Name)
+		}
+		if len(missing) == 0 {
+			break
+		}
+	}
+	return found, nil
 }
 
 // ownObjects selects the objects that have the Release's label.
@@ -144,30 +155,35 @@ func (a *Applier) ownObjects() string {
 	return corev1alpha1.LabelOwner + "=" + corev1alpha1.OwnerLabelValue(a.options.Installation, release.Namespace, release.Name)
 }
 
-// list hands out the metadata of all objects of one kind and namespace that have certain
-// labels.
-func (a *Applier) list(ctx context.Context, at place, selector string, each func(*metav1.PartialObjectMetadata) error) error {
-	mapping, err := a.target.Mapping(ctx, at.kind)
-	if err != nil {
-		return err
-	}
-	var client metadata.ResourceInterface = a.target.Metadata().Resource(mapping.Resource)
-	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-		client = a.target.Metadata().Resource(mapping.Resource).Namespace(at.namespace)
-	}
-	options := metav1.ListOptions{LabelSelector: selector, Limit: listPage}
-	for {
-		list, err := client.List(ctx, options)
+// list gives the metadata of all objects of one kind and namespace that have certain labels, and
+// an error at the end where there is one: a list that has more pages than some is one.
+func (a *Applier) list(ctx context.Context, at place, selector string, pages int) iter.Seq2[*metav1.PartialObjectMetadata, error] {
+	return func(yield func(*metav1.PartialObjectMetadata, error) bool) {
+		mapping, err := a.target.Mapping(ctx, at.kind)
 		if err != nil {
-			return err
+			yield(nil, err)
+			return
 		}
-		for i := range list.Items {
-			if err := each(&list.Items[i]); err != nil {
-				return err
+		var client metadata.ResourceInterface = a.target.Metadata().Resource(mapping.Resource)
+		if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+			client = a.target.Metadata().Resource(mapping.Resource).Namespace(at.namespace)
+		}
+		options := metav1.ListOptions{LabelSelector: selector, Limit: listPage}
+		for range pages {
+			list, err := client.List(ctx, options)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := range list.Items {
+				if !yield(&list.Items[i], nil) {
+					return
+				}
+			}
+			if options.Continue = list.Continue; options.Continue == "" {
+				return
 			}
 		}
-		if options.Continue = list.Continue; options.Continue == "" {
-			return nil
-		}
+		yield(nil, fmt.Errorf("the list of all %s has not ended after %d pages of %d", at.kind.Kind, pages, listPage))
 	}
 }

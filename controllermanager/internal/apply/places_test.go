@@ -3,12 +3,18 @@
 package apply
 
 import (
+	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/controllermanager/internal/inventory"
@@ -77,4 +83,36 @@ func TestUntouchedWithoutTheRightToList(t *testing.T) {
 	}
 	g.Expect(applier(s, release(), entries...).Untouched(t.Context(), entries)).To(BeEmpty())
 	g.Expect(applier(s, release(), entries...).Untouched(t.Context(), nil)).To(BeEmpty())
+}
+
+// Who runs the target decides how many pages a list has, not how many are read.
+func TestAListWithoutAnEnd(t *testing.T) {
+	g := NewWithT(t)
+	s := newAPIServer(t)
+	var pages atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"continue":"more"},
+			"items":[{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"object-%d","namespace":"shop"}}]}`, pages.Add(1))
+	}))
+	t.Cleanup(server.Close)
+	var err error
+	s.metadata, err = metadata.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
+	g.Expect(err).NotTo(HaveOccurred())
+	var entries []corev1alpha1.InventoryEntry
+	for i := range 2 * listFrom {
+		entries = append(entries, ahead(settings("{}")))
+		entries[i].Name = fmt.Sprint("object-", 2*i)
+		entries[i].UID, entries[i].ResourceVersion = "one", "1"
+	}
+	a := applier(s, release(), entries...)
+
+	g.Expect(a.survey(t.Context(), entries)).To(HaveLen(listFrom), "of what was asked for, those of the pages that were read")
+	g.Expect(pages.Swap(0)).To(Equal(int64(len(entries))))
+	g.Expect(a.Untouched(t.Context(), entries)).To(BeEmpty())
+	g.Expect(pages.Swap(0)).To(Equal(int64(len(entries))))
+
+	a.options.Others = neighbourhood{kinds: []schema.GroupVersionKind{entries[0].GroupVersionKind()}}
+	_, _, err = a.tenant(t.Context(), "shop")
+	g.Expect(err).To(MatchError(ContainSubstring("has not ended after 200 pages")))
 }
