@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/internal/managed"
 	"kumodo.io/convoy/render"
 )
 
@@ -159,7 +160,7 @@ func hasItems(owned map[string]any) bool {
 }
 
 // get finds the value in obj. Places in lists are those of reference, whose items are
-// found in obj by their name, if they have one.
+// found in obj by their name, if they have one, as managed.Counterpart does.
 func (p pointer) get(obj, reference any) (any, bool) {
 	for _, token := range p {
 		var ok bool
@@ -181,8 +182,8 @@ func member(of, reference any, token string) (any, bool) {
 		if err != nil || i < 0 {
 			return nil, false
 		}
-		if items, ok := reference.([]any); ok && i < len(items) && itemName(items[i]) != "" {
-			i = slices.IndexFunc(of, func(item any) bool { return itemName(item) == itemName(items[i]) })
+		if others, ok := reference.([]any); ok {
+			i = managed.Counterpart(of, others, i)
 		}
 		if i < 0 || i >= len(of) {
 			return nil, false
@@ -190,12 +191,6 @@ func member(of, reference any, token string) (any, bool) {
 		return of[i], true
 	}
 	return nil, false
-}
-
-func itemName(item any) string {
-	content, _ := item.(map[string]any)
-	name, _ := content["name"].(string)
-	return name
 }
 
 // set puts the value into obj, making the maps on the way that are missing. Where the way

@@ -42,9 +42,33 @@ apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
 metadata: {name: deny}
 spec: {podSelector: {}, policyTypes: [Ingress]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: readers}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: alice}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: mounts}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: mounts}}
+  template:
+    metadata: {labels: {app: mounts}}
+    spec:
+      containers:
+      - name: app
+        image: app:1
+        volumeMounts: [{name: v, mountPath: /a}, {name: v, mountPath: /b, readOnly: true}]
+      volumes: [{name: v, emptyDir: {}}]
 `
 
-var networkPolicies = schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"}
+var (
+	networkPolicies = schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"}
+	roleBindings    = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}
+)
 
 // scene is a Release of the application, applied and in sync.
 type scene struct {
@@ -150,6 +174,13 @@ func (s *scene) unharmed(g Gomega, ctx context.Context) {
 	policy, err := s.target.Resource(networkPolicies).Namespace(s.Name).Get(ctx, "deny", metav1.GetOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(policy.Object["spec"]).To(Equal(map[string]any{"podSelector": map[string]any{}, "policyTypes": []any{"Ingress"}}))
+	binding, err := s.target.Resource(roleBindings).Namespace(s.Name).Get(ctx, "readers", metav1.GetOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(binding.Object["subjects"]).To(HaveExactElements(HaveKeyWithValue("name", "alice")))
+	deployment, err := s.TargetClient.AppsV1().Deployments(s.Name).Get(ctx, "mounts", metav1.GetOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(deployment.Spec.Template.Spec.Containers[0].VolumeMounts).To(HaveExactElements(HaveField("ReadOnly", false), HaveField("ReadOnly", true)))
+	g.Expect(settings.GetAnnotations()).NotTo(HaveKey("left"))
 	ports, _, _ := unstructured.NestedSlice(service.Object, "spec", "ports")
 	g.Expect(ports).To(ConsistOf(And(HaveKeyWithValue("port", int64(80)), HaveKeyWithValue("targetPort", int64(8080)))))
 }
@@ -200,6 +231,26 @@ var _ = Describe("Drift", Ordered, func() {
 				[]byte(`{"spec":{"policyTypes":["Ingress","Egress"]}}`), metav1.PatchOptions{FieldManager: "hand"})
 			Expect(err).NotTo(HaveOccurred())
 		}, "NetworkPolicy $ns/deny differs in /spec/policyTypes/1 (field manager hand)"),
+		Entry("an item of another name in a list that is owned as a whole", func(ctx context.Context) {
+			_, err := s.target.Resource(roleBindings).Namespace(s.Name).Patch(ctx, "readers", types.JSONPatchType,
+				[]byte(`[{"op":"replace","path":"/subjects/0/name","value":"mallory"}]`), metav1.PatchOptions{FieldManager: "hand"})
+			Expect(err).NotTo(HaveOccurred())
+		}, "RoleBinding $ns/readers differs in /subjects/0/name (field manager hand)"),
+		Entry("a field of the second item of a name", func(ctx context.Context) {
+			_, err := s.target.Resource(deployments).Namespace(s.Name).Patch(ctx, "mounts", types.JSONPatchType,
+				[]byte(`[{"op":"remove","path":"/spec/template/spec/containers/0/volumeMounts/1/readOnly"}]`), metav1.PatchOptions{FieldManager: "hand"})
+			Expect(err).NotTo(HaveOccurred())
+		}, "Deployment $ns/mounts differs in /spec/template/spec/containers/0/volumeMounts/1/readOnly"),
+		Entry("what somebody applied as convoy", func(ctx context.Context) {
+			live := s.live(ctx, "configmaps", "settings")
+			annotations := live.GetAnnotations()
+			annotations["left"] = "x"
+			apply := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "settings"}, "data": live.Object["data"]}}
+			apply.SetLabels(live.GetLabels())
+			apply.SetAnnotations(annotations)
+			_, err := s.of("configmaps").Apply(ctx, "settings", apply, metav1.ApplyOptions{FieldManager: corev1alpha1.FieldManager, Force: true})
+			Expect(err).NotTo(HaveOccurred())
+		}, "ConfigMap $ns/settings differs in /metadata/annotations/left"),
 		Entry("a label that somebody removed", merge("configmaps", "settings", `{"metadata":{"labels":{"team":null}}}`),
 			"ConfigMap $ns/settings differs in /metadata/labels/team"),
 		Entry("the label by which convoy watches", merge("configmaps", "settings", fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, corev1alpha1.LabelOwner)),
@@ -232,7 +283,7 @@ var _ = Describe("Drift", Ordered, func() {
 		s.AwaitReady(ctx, app)
 		Eventually(ctx, func() string {
 			return meta.FindStatusCondition(s.Release(ctx, app).Status.Conditions, corev1alpha1.ConditionInSync).Message
-		}).Should(Equal("4 objects are as applied"))
+		}).Should(Equal("6 objects are as applied"))
 	},
 		Entry("a copy, marks and all", func(*unstructured.Unstructured) {}),
 		Entry("a copy without marks", func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"team": "x"}); o.SetAnnotations(nil) }),

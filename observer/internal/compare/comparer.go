@@ -157,7 +157,7 @@ func (c *Comparer) compare(ctx context.Context, resource dynamic.ResourceInterfa
 				return failed(err), false
 			}
 		}
-		outcome = c.difference(desired.Object, body, live, result)
+		outcome = c.difference(desired.Object, live, result)
 		if foreign {
 			outcome.Message = c.movesFrom(owner)
 		}
@@ -192,7 +192,7 @@ func (c *Comparer) contested(ctx context.Context, resource dynamic.ResourceInter
 		outcome.Live = live
 		return outcome, false
 	}
-	outcome = c.difference(desired, body, live, result)
+	outcome = c.difference(desired, live, result)
 	if outcome.Action != corev1alpha1.ActionUnchanged {
 		outcome.Message = "a sync fails while spec.sync.conflicts is fail: " + conflict.Error()
 		outcome.Reason = corev1alpha1.ReasonApplyConflict
@@ -336,10 +336,10 @@ func (c *Comparer) dryRun(ctx context.Context, resource dynamic.ResourceInterfac
 }
 
 // difference is the outcome of a dry run on a live object.
-func (c *Comparer) difference(desired, body, live, result *unstructured.Unstructured) Outcome {
+func (c *Comparer) difference(desired, live, result *unstructured.Unstructured) Outcome {
 	changes := c.changes(desired, live, result)
 	if c.Applied {
-		changes = slices.DeleteFunc(changes, func(change corev1alpha1.FieldChange) bool { return !concerns(live, body, change) })
+		changes = withoutOthers(live, result, changes)
 	}
 	return differs(live, result, changes)
 }

@@ -3,23 +3,19 @@
 package compare
 
 import (
-	"encoding/json"
 	"reflect"
-	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 )
 
 // asApplied tells whether a live object has all that was applied last, and nothing in between
-// that applying would take off: then applying changes nothing. It errs on the side of no, as
-// with a quantity in another spelling, or a field that somebody else wrote to.
+// that applying would take off, nor anything else that convoy owns: then applying changes
+// nothing. It errs on the side of no, as with a quantity in another spelling, or a field that
+// somebody else wrote to.
 func asApplied(live, applied *unstructured.Unstructured) bool {
 	owned := ownedByConvoy(live)
-	if owned == nil {
+	if owned == nil || surplus(owned, applied.Object) {
 		return false
 	}
 	for field, value := range applied.Object {
@@ -55,7 +51,7 @@ func contains(live, applied any, owned map[string]any) bool {
 				return false
 			}
 		}
-		return ok
+		return ok && !surplus(owned, applied)
 	case []any:
 		live, ok := live.([]any)
 		if !ok || len(live) != len(applied) {
@@ -85,66 +81,18 @@ func containsItem(live, applied any, owned map[string]any) bool {
 	if !isMap {
 		return reflect.DeepEqual(live, applied)
 	}
-	for name, inner := range owned {
-		inner, ok := inner.(map[string]any)
-		if ok && strings.HasPrefix(name, "k:") && isKeyOf(strings.TrimPrefix(name, "k:"), item) {
-			return contains(item, applied, inner)
+	inner, ok := ownedItem(owned, item)
+	return ok && contains(item, applied, inner)
+}
+
+// surplus tells whether there is an owned field of a map that was not applied: applying takes
+// it off.
+func surplus(owned, applied map[string]any) bool {
+	for name := range owned {
+		field, ok := strings.CutPrefix(name, "f:")
+		if _, stays := applied[field]; ok && !stays {
+			return true
 		}
 	}
 	return false
-}
-
-// isKeyOf tells whether a key of FieldsV1, a JSON object, is that of an item.
-func isKeyOf(key string, item map[string]any) bool {
-	var fields map[string]any
-	if err := json.Unmarshal([]byte(key), &fields); err != nil {
-		return false
-	}
-	for field, value := range fields {
-		if encode(item[field]) != encode(value) {
-			return false
-		}
-	}
-	return true
-}
-
-// ownedByConvoy are the fields that convoy applied, in the form of FieldsV1; nil: none.
-func ownedByConvoy(live *unstructured.Unstructured) map[string]any {
-	for _, entry := range live.GetManagedFields() {
-		if entry.Manager != corev1alpha1.FieldManager || entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" || entry.FieldsV1 == nil {
-			continue
-		}
-		var fields map[string]any
-		if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
-			return nil
-		}
-		return fields
-	}
-	return nil
-}
-
-// concerns tells whether a change of a live object is one of what was applied: to a field of
-// it, or one that is taken out of a map or list of it. Applying takes nothing else off.
-func concerns(live, applied *unstructured.Unstructured, change corev1alpha1.FieldChange) bool {
-	tokens := strings.Split(strings.TrimPrefix(change.Path, "/"), "/")
-	if isSet(applied.Object, live.Object, tokens) {
-		return true
-	}
-	parent := tokens[:len(tokens)-1]
-	return change.To == "" && len(parent) > 0 && isSet(applied.Object, live.Object, parent)
-}
-
-// isSet tells whether an object has a field at a JSON pointer into another one. Items of lists
-// are found by their names; of those that have none, any counts.
-func isSet(of, other any, tokens []string) bool {
-	if len(tokens) == 0 {
-		return true
-	}
-	token := unescape(tokens[0])
-	within, _ := child(other, token)
-	if items, ok := of.([]any); ok && itemName(within) == "" {
-		return slices.ContainsFunc(items, func(item any) bool { return isSet(item, within, tokens[1:]) })
-	}
-	inner, ok := childLike(of, other, token)
-	return ok && isSet(inner, within, tokens[1:])
 }

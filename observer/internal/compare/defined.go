@@ -41,7 +41,7 @@ func (c *Comparer) defined(ctx context.Context, desired render.Object) Outcome {
 	}
 	body := c.body(desired.Object, live)
 	result := &unstructured.Unstructured{Object: overlaid(live.Object, body.Object, ownedByConvoy(live)).(map[string]any)}
-	outcome := c.difference(desired.Object, body, live, result)
+	outcome := differs(live, result, c.changes(desired.Object, live, result))
 	outcome.Simulated = true
 	outcome.Message = fmt.Sprintf("%s, and the object compared as version %s has it", message, live.GroupVersionKind().Version)
 	if foreign {

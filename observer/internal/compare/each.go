@@ -48,7 +48,8 @@ func (c *Comparer) Each(ctx context.Context, keys []corev1alpha1.ObjectKey, do f
 }
 
 // list hands on what it finds of the wanted objects, and leaves the others: those that have
-// lost their mark, or are not there, or cannot be listed.
+// lost their mark, or are not there, or cannot be listed. It reads no more pages than objects are
+// wanted: what it has not found by then is read for less one by one.
 func (c *Comparer) list(ctx context.Context, kind corev1alpha1.ObjectKey, wanted map[string]int, do func(i int, live *unstructured.Unstructured)) {
 	resource, err := c.resource(ctx, kind, true)
 	if err != nil {
@@ -61,7 +62,7 @@ func (c *Comparer) list(ctx context.Context, kind corev1alpha1.ObjectKey, wanted
 		LabelSelector: corev1alpha1.LabelOwner + "=" + corev1alpha1.OwnerLabelValue(c.Installation, c.Release.Namespace, c.Release.Name),
 		Limit:         listPage,
 	}
-	for len(wanted) > 0 && c.away.Load() == nil {
+	for pages := len(wanted); pages > 0 && len(wanted) > 0 && c.away.Load() == nil; pages-- {
 		page, err := listOf(ctx, resource, options)
 		if err != nil {
 			return

@@ -30,6 +30,21 @@ func Fields(from, to map[string]any) []corev1alpha1.FieldChange {
 	return changes.items
 }
 
+// WithParents puts before the changes of an object those that make the labels and annotations that
+// it has none of, so that the changes can be made one after the other: Fields tells each label and
+// annotation, whether or not there are others.
+func WithParents(from map[string]any, changes []corev1alpha1.FieldChange) []corev1alpha1.FieldChange {
+	metadata, _ := from["metadata"].(map[string]any)
+	var parents []corev1alpha1.FieldChange
+	for _, field := range []string{"annotations", "labels"} {
+		path := "/metadata/" + field
+		if metadata[field] == nil && slices.ContainsFunc(changes, func(c corev1alpha1.FieldChange) bool { return strings.HasPrefix(c.Path, path+"/") }) {
+			parents = append(parents, corev1alpha1.FieldChange{Path: path, To: "{}"})
+		}
+	}
+	return append(parents, changes...)
+}
+
 // normalise returns a shallow copy without what Fields leaves out.
 func normalise(object map[string]any) map[string]any {
 	if object == nil {

@@ -3,9 +3,13 @@
 package compare
 
 import (
+	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 )
@@ -61,6 +65,45 @@ func TestFieldsChangesNothing(t *testing.T) {
 	g.Expect(original).To(Equal(object(nil)))
 }
 
+// The changes of an object are a JSON patch that makes the right side of the left one.
+func TestWithParents(t *testing.T) {
+	with := func(metadata map[string]any) map[string]any {
+		metadata["name"] = "x"
+		return map[string]any{"apiVersion": "v1", "kind": "X", "metadata": metadata}
+	}
+	labels := map[string]any{"a/b": "1", "c": "2"}
+	marked := map[string]any{corev1alpha1.LabelOwner: "x"}
+	for _, test := range []struct {
+		name           string
+		from, to, want map[string]any
+	}{
+		{"labels and annotations", with(map[string]any{}), with(map[string]any{"labels": labels, "annotations": labels}), with(map[string]any{"labels": labels, "annotations": labels})},
+		{"in place of nothing", with(map[string]any{"labels": nil}), with(map[string]any{"labels": labels}), with(map[string]any{"labels": labels})},
+		{"more of them", with(map[string]any{"labels": map[string]any{"c": "1"}}), with(map[string]any{"labels": labels}), with(map[string]any{"labels": labels})},
+		{"less of them", with(map[string]any{"labels": labels}), with(map[string]any{}), with(map[string]any{"labels": map[string]any{}})},
+		{"beside a mark, which stays", with(map[string]any{"labels": marked}), with(map[string]any{"labels": labels}),
+			with(map[string]any{"labels": map[string]any{corev1alpha1.LabelOwner: "x", "a/b": "1", "c": "2"}})},
+		{"none", with(map[string]any{}), with(map[string]any{"labels": map[string]any{}}), with(map[string]any{})},
+		{"of a template", with(map[string]any{}), map[string]any{"apiVersion": "v1", "kind": "X", "metadata": map[string]any{"name": "x"}, "spec": with(map[string]any{"labels": labels})},
+			map[string]any{"apiVersion": "v1", "kind": "X", "metadata": map[string]any{"name": "x"}, "spec": with(map[string]any{"labels": labels})}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			encoded := func(value any) []byte {
+				data, err := json.Marshal(value)
+				g.Expect(err).NotTo(HaveOccurred())
+				return data
+			}
+			diff := corev1alpha1.ReleaseDiff{Objects: []corev1alpha1.ObjectDiff{{Changes: WithParents(test.from, Fields(test.from, test.to))}}}
+			patch, err := jsonpatch.DecodePatch(encoded(diff.JSONPatches()[0].Patch))
+			g.Expect(err).NotTo(HaveOccurred())
+			patched, err := patch.Apply(encoded(test.from))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(patched).To(MatchJSON(encoded(test.want)))
+		})
+	}
+}
+
 func TestIgnored(t *testing.T) {
 	cases := []struct {
 		name, path, ignore string
@@ -84,4 +127,47 @@ func TestOtherKindsAreShown(t *testing.T) {
 	unified, err := Unified(object(map[string]any{"data": map[string]any{"a": "1"}}), object(map[string]any{"data": map[string]any{"a": "2"}}))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(unified).To(ContainSubstring("-  a: \"1\"\n+  a: \"2\"\n"))
+}
+
+// Lines of which there are many alike are compared no slower than others.
+func TestUnifiedOfManyLinesAlike(t *testing.T) {
+	g := NewWithT(t)
+	digits := func(step int) map[string]any {
+		var text strings.Builder
+		for i := range 1 << 19 {
+			fmt.Fprintln(&text, i*i/step%7)
+		}
+		return object(map[string]any{"data": map[string]any{"after": "1", "digits": text.String(), "zero": "1"}})
+	}
+	unified, err := Unified(digits(11), digits(13))
+	g.Expect(err).NotTo(HaveOccurred())
+	// Not by matchers of texts, which would write this one out.
+	g.Expect(strings.HasPrefix(unified, "--- from\n+++ to\n@@ -")).To(BeTrue())
+	g.Expect(strings.Count(unified, "\n-")).To(BeNumerically(">", 1<<18), "what differs is told")
+	g.Expect(strings.Contains(unified, "name: cm")).To(BeFalse(), "what does not is not")
+}
+
+func TestUnified(t *testing.T) {
+	list := func(items ...any) map[string]any {
+		return map[string]any{"list": items}
+	}
+	for _, test := range []struct {
+		name     string
+		from, to map[string]any
+		want     string
+	}{
+		{"equal", list("a"), list("a"), ""},
+		{"neither is there", nil, nil, ""},
+		{"one that is new", nil, list("a"), "--- from\n+++ to\n@@ -0,0 +1,2 @@\n+list:\n+- a\n"},
+		{"one that goes", list("a"), nil, "--- from\n+++ to\n@@ -1,2 +0,0 @@\n-list:\n-- a\n"},
+		{"a line", list("1", "2", "3", "4", "5", "6", "7", "8"), list("1", "2", "3", "4", "x", "6", "7", "8"),
+			"--- from\n+++ to\n@@ -3,7 +3,7 @@\n - \"2\"\n - \"3\"\n - \"4\"\n-- \"5\"\n+- x\n - \"6\"\n - \"7\"\n - \"8\"\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			unified, err := Unified(test.from, test.to)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(unified).To(Equal(test.want))
+		})
+	}
 }

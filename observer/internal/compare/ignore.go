@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/internal/managed"
 	"kumodo.io/convoy/render"
 )
 
@@ -37,7 +38,7 @@ func ignoredPaths(release *corev1alpha1.Release, object *unstructured.Unstructur
 
 // keepLive makes the field of body at a JSON pointer what it is in live: absent, where live
 // has none. Places in lists are those of body, and the items of live are found by name
-// where they have one. Where body has no such parent it stays as it is.
+// where they have one, as managed.Counterpart does. Where body has no such parent it stays as it is.
 func keepLive(body, live map[string]any, path string) {
 	tokens := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	for i := range tokens {
@@ -85,17 +86,10 @@ func child(of any, token string) (any, bool) {
 // childLike is the member of a map or list that corresponds to the one that token names in
 // another one, which has the same place in another object.
 func childLike(of, other any, token string) (any, bool) {
-	if wanted, ok := child(other, token); ok && itemName(wanted) != "" {
-		if items, ok := of.([]any); ok {
-			i := slices.IndexFunc(items, func(item any) bool { return itemName(item) == itemName(wanted) })
-			token = strconv.Itoa(i)
-		}
+	items, isList := of.([]any)
+	others, isListToo := other.([]any)
+	if place, err := strconv.Atoi(token); err == nil && isList && isListToo {
+		token = strconv.Itoa(managed.Counterpart(items, others, place))
 	}
 	return child(of, token)
-}
-
-func itemName(item any) string {
-	fields, _ := item.(map[string]any)
-	name, _ := fields["name"].(string)
-	return name
 }

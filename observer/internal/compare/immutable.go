@@ -28,7 +28,7 @@ func (c *Comparer) refused(ctx context.Context, resource dynamic.ResourceInterfa
 		return c.dryReplacement(ctx, resource, key, live, object)
 	}, func(err error) bool { return apierrors.IsInvalid(err) && !Denied(err) })
 	if cause == nil {
-		outcome = c.difference(desired, body, live, result)
+		outcome = c.difference(desired, live, result)
 		if outcome.Action == corev1alpha1.ActionUnchanged { // a default, such as a protocol, tells the items apart
 			outcome = differs(live, result, c.changes(desired, live, result))
 		}

@@ -3,7 +3,6 @@
 package compare
 
 import (
-	"encoding/json"
 	"strings"
 	"time"
 
@@ -27,7 +26,7 @@ func nameManagers(live *unstructured.Unstructured, changes []corev1alpha1.FieldC
 		var latest time.Time
 		tokens := strings.Split(strings.TrimPrefix(changes[i].Path, "/"), "/")
 		for _, owner := range owners {
-			if !owner.at.Before(latest) && covers(owner.fields, tokens) {
+			if !owner.at.Before(latest) && covers(owner.fields, live.Object, tokens) {
 				changes[i].Manager, latest = owner.manager, owner.at
 			}
 		}
@@ -37,34 +36,16 @@ func nameManagers(live *unstructured.Unstructured, changes []corev1alpha1.FieldC
 func othersOf(live *unstructured.Unstructured) []ownership {
 	var owners []ownership
 	for _, entry := range live.GetManagedFields() {
-		if entry.Manager == corev1alpha1.FieldManager || entry.FieldsV1 == nil || entry.Subresource == "status" {
+		if entry.Manager == corev1alpha1.FieldManager || entry.Subresource == "status" {
 			continue
 		}
-		owner := ownership{manager: entry.Manager}
+		owner := ownership{manager: entry.Manager, fields: fieldsOf(entry)}
 		if entry.Time != nil {
 			owner.at = entry.Time.Time
 		}
-		if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &owner.fields); err == nil {
+		if owner.fields != nil {
 			owners = append(owners, owner)
 		}
 	}
 	return owners
-}
-
-// covers tells whether a field, or one under it, is among owned ones. FieldsV1 names items
-// of lists by their keys and a JSON pointer by their place, so that any item counts.
-func covers(owned map[string]any, tokens []string) bool {
-	if len(tokens) == 0 || len(owned) == 0 {
-		return true
-	}
-	if inner, ok := owned["f:"+unescape(tokens[0])].(map[string]any); ok {
-		return covers(inner, tokens[1:])
-	}
-	for key, inner := range owned {
-		item, ok := inner.(map[string]any)
-		if ok && (strings.HasPrefix(key, "k:") || strings.HasPrefix(key, "v:")) && covers(item, tokens[1:]) {
-			return true
-		}
-	}
-	return false
 }

@@ -21,6 +21,10 @@ const (
 // lastApplied is the annotation in which kubectl apply keeps a copy of the whole object.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
+// copies are the ends of the names of annotations in which tools keep a copy of the whole object,
+// with the Secrets that it holds.
+var copies = []string{"/last-applied-configuration", "/last-applied", "rio.cattle.io/applied", "kapp.k14s.io/original"}
+
 // shownOfSecret are the fields of a Secret that tell no value. All others are masked, those
 // too that a Secret has not, because somebody may have written a value in the wrong place.
 var shownOfSecret = []string{"apiVersion", "kind", "metadata", "type", "immutable"}
@@ -64,11 +68,13 @@ const (
 	itsMetadata
 	// secrets: the items of a SecretList, which need not say what they are.
 	secrets
+	// annotations: of any object.
+	annotations
 )
 
 // at is the place with what the value, or its counterpart, says of itself.
 func (p place) at(values ...any) place {
-	if p.inside == anywhere && slices.ContainsFunc(values, isSecretObject) {
+	if (p.inside == anywhere || p.inside == annotations) && slices.ContainsFunc(values, isSecretObject) {
 		p.inside = aSecret
 	}
 	return p
@@ -86,6 +92,10 @@ func (p place) field(name string, maps ...map[string]any) place {
 	case p.inside == itsMetadata:
 		// Tools keep copies of whole objects in annotations.
 		return place{hidden: name == "annotations"}
+	case p.inside == annotations:
+		return place{hidden: slices.ContainsFunc(copies, func(end string) bool { return strings.HasSuffix(name, end) })}
+	case name == "annotations":
+		return place{inside: annotations}
 	case name == "items" && slices.ContainsFunc(maps, isSecretList):
 		return place{inside: secrets}
 	}
@@ -145,9 +155,6 @@ func maskMap(p place, object map[string]any, before any) map[string]any {
 	result := make(map[string]any, len(object))
 	for name, value := range object {
 		result[name] = maskValue(p.field(name, object), value, old[name])
-	}
-	if p.inside == itsMetadata {
-		removeKey(result, "annotations", lastApplied)
 	}
 	return result
 }

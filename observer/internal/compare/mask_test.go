@@ -129,6 +129,9 @@ func TestSecretsInOtherObjectsAreMasked(t *testing.T) {
 	value := func(text string) map[string]any {
 		return secret(map[string]any{"data": map[string]any{"a": text}, "stringData": map[string]any{"b": text}})
 	}
+	copied := func(annotation, text string) map[string]any {
+		return map[string]any{"name": "x", "annotations": map[string]any{annotation: `{"spec":{"template":{"kind":"Secret","stringData":{"a":"` + text + `"}}}}`}}
+	}
 	untyped := func(text string) map[string]any { return data(map[string]any{"a": text}) }
 	for _, test := range []struct {
 		name string
@@ -146,6 +149,18 @@ func TestSecretsInOtherObjectsAreMasked(t *testing.T) {
 		{"a template", func(text string) map[string]any {
 			return holder("Bundle", map[string]any{"spec": map[string]any{"templates": map[string]any{"login": value(text)}}})
 		}},
+		{"under a name of something else", func(text string) map[string]any {
+			return holder("Bundle", map[string]any{"spec": map[string]any{"annotations": value(text)}})
+		}},
+		{"a copy that kubectl keeps", func(text string) map[string]any {
+			return holder("Bundle", map[string]any{"metadata": copied(lastApplied, text)})
+		}},
+		{"a copy that another tool keeps", func(text string) map[string]any {
+			return holder("Bundle", map[string]any{"metadata": copied("banzaicloud.com/last-applied", text)})
+		}},
+		{"a copy in a template", func(text string) map[string]any {
+			return holder("Bundle", map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": copied("kapp.k14s.io/original", text)}}})
+		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -157,6 +172,19 @@ func TestSecretsInOtherObjectsAreMasked(t *testing.T) {
 			g.Expect(everywhere(g, holder("Bundle", nil), after)).NotTo(ContainSubstring("canary"))
 		})
 	}
+}
+
+// A copy of an object that was applied is hidden whatever the object is; that there is one is not,
+// nor are other annotations.
+func TestAnnotations(t *testing.T) {
+	g := NewWithT(t)
+	with := func(value string) map[string]any {
+		return object(map[string]any{"metadata": map[string]any{"annotations": map[string]any{lastApplied: value, "last-applied-by": value}}})
+	}
+	g.Expect(Fields(with("one"), with("two"))).To(Equal([]corev1alpha1.FieldChange{
+		{Path: "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration", From: Masked, To: maskedChanged},
+		{Path: "/metadata/annotations/last-applied-by", From: `"one"`, To: `"two"`},
+	}))
 }
 
 func TestReferencesToSecretsAreShown(t *testing.T) {

@@ -113,6 +113,7 @@ func diffOf(object plannedObject, outcome compare.Outcome, reverse bool) (corev1
 		one.Changes = turnedChanges(outcome, left, right)
 	}
 	var err error
+	one.Changes = compare.WithParents(left, one.Changes)
 	one.Unified, err = compare.Unified(left, right)
 	return one, err
 }
@@ -162,52 +163,54 @@ func (s *Server) diffRenders(ctx context.Context, release *corev1alpha1.Release,
 	for _, object := range planned(left) {
 		before[unversioned(object.Key())] = object
 	}
-	var result []corev1alpha1.ObjectDiff
-	size := 0
+	type pair struct{ from, to plannedObject }
+	var pairs []pair
 	for _, object := range planned(right) {
-		if size > maxAnswer {
-			return nil, tooLong()
-		}
 		old, ok := before[unversioned(object.Key())]
 		delete(before, unversioned(object.Key()))
-		if ok && old.Digest == object.Digest {
-			continue
+		if !ok || old.Digest != object.Digest {
+			pairs = append(pairs, pair{old, object})
 		}
-		one, err := diffPair(object.Key(), old, object)
-		if err != nil {
-			return nil, err
-		}
-		size += len(one.Unified)
-		result = append(result, one)
 	}
 	for _, object := range planned(left) {
 		if _, gone := before[unversioned(object.Key())]; gone {
-			one, err := diffPair(object.Key(), object, plannedObject{})
-			if err != nil {
-				return nil, err
-			}
-			result = append(result, one)
+			pairs = append(pairs, pair{from: object})
 		}
+	}
+	var result []corev1alpha1.ObjectDiff
+	size := 0
+	for _, objects := range pairs {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		one, err := diffPair(objects.from, objects.to)
+		if err != nil {
+			return nil, err
+		}
+		if size += len(one.Unified) + weightOf(nil, one.Changes); size > maxAnswer {
+			return nil, tooLong()
+		}
+		result = append(result, one)
 	}
 	return result, nil
 }
 
 // diffPair compares two renders of one object; either may be absent.
-func diffPair(key corev1alpha1.ObjectKey, from, to plannedObject) (corev1alpha1.ObjectDiff, error) {
-	one := corev1alpha1.ObjectDiff{ObjectKey: key, Action: corev1alpha1.ActionUpdate}
+func diffPair(from, to plannedObject) (corev1alpha1.ObjectDiff, error) {
+	one := corev1alpha1.ObjectDiff{Action: corev1alpha1.ActionUpdate}
 	var left, right map[string]any
 	if from.Object.Object != nil {
-		left = from.Object.Object.Object
+		one.ObjectKey, left = from.Key(), from.Object.Object.Object
 	} else {
 		one.Action = corev1alpha1.ActionCreate
 	}
 	if to.Object.Object != nil {
-		right = to.Object.Object.Object
+		one.ObjectKey, right = to.Key(), to.Object.Object.Object
 	} else {
 		one.Action = corev1alpha1.ActionDelete
 	}
 	if left != nil && right != nil {
-		one.Changes = compare.Fields(left, right)
+		one.Changes = compare.WithParents(left, compare.Fields(left, right))
 	}
 	var err error
 	one.Unified, err = compare.Unified(left, right)

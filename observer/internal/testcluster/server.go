@@ -297,7 +297,24 @@ func (s *Server) dryRun(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	writeJSON(w, http.StatusOK, merge(s.objects[r.URL.Path], desired))
+	result := merge(s.objects[r.URL.Path], desired)
+	own(result, desired)
+	writeJSON(w, http.StatusOK, result)
+}
+
+// own has convoy own what it applies of an object that says already that it owns something.
+func own(result, desired map[string]any) {
+	object, applied := &unstructured.Unstructured{Object: result}, &unstructured.Unstructured{Object: merge(nil, desired)}
+	fields := object.GetManagedFields()
+	i := slices.IndexFunc(fields, func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == corev1alpha1.FieldManager && entry.Operation == metav1.ManagedFieldsOperationApply
+	})
+	if i < 0 {
+		return
+	}
+	Own(applied)
+	fields[i] = applied.GetManagedFields()[0]
+	object.SetManagedFields(fields)
 }
 
 // merge lays the fields of over on those of under.
