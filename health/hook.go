@@ -10,10 +10,11 @@ import (
 )
 
 // AssessHook says how far the object of a hook is. A Job or a Pod has ended when it says
-// so itself, even while it is being deleted; every other object has succeeded when it is
-// healthy and failed when it is degraded. A nil object has failed: it vanished before its
-// end was seen. The message says why, for people; around is asked as by Assessor.AssessIn.
-func AssessHook(obj *unstructured.Unstructured, around Surroundings) (phase corev1alpha1.HookPhase, message string) {
+// so itself, even while it is being deleted, and rules are not asked for it; every other
+// object has succeeded when it is healthy and failed when it is degraded, as AssessIn has it.
+// A nil object has failed: it vanished before its end was seen. The message says why, for
+// people.
+func (a *Assessor) AssessHook(obj *unstructured.Unstructured, around Surroundings) (phase corev1alpha1.HookPhase, message string) {
 	if obj == nil {
 		return corev1alpha1.HookFailed, "vanished before it finished"
 	}
@@ -29,7 +30,7 @@ func AssessHook(obj *unstructured.Unstructured, around Surroundings) (phase core
 		}
 		return corev1alpha1.HookRunning, assessIn(obj, around).Message
 	}
-	return ended(assessIn(obj, around))
+	return ended(a.AssessIn(obj, around))
 }
 
 func ended(result Result) (corev1alpha1.HookPhase, string) {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	extv1alpha1 "kumodo.io/convoy/api/extensions/v1alpha1"
 )
 
 func TestAssessHook(t *testing.T) {
@@ -80,9 +81,48 @@ func TestAssessHook(t *testing.T) {
 			if test.given != "" {
 				obj = objectFromYAML(t, test.given)
 			}
-			phase, message := AssessHook(obj, Surroundings{})
+			phase, message := NewAssessor(nil).AssessHook(obj, Surroundings{})
 			g.Expect(phase).To(Equal(test.want.phase))
 			g.Expect(message).To(Equal(test.want.message))
+		})
+	}
+}
+
+func TestRulesDecideOnHooks(t *testing.T) {
+	rules := func(g *WithT, kinds ...extv1alpha1.HealthRuleTarget) *Assessor {
+		var rules []extv1alpha1.HealthRule
+		for _, target := range kinds {
+			rules = append(rules, extv1alpha1.HealthRule{
+				Name: "phase", Target: target,
+				Degraded: "object.status.phase in ['Failed', 'Error']", Suspended: "object.status.phase == 'Paused'",
+				Healthy: "object.status.phase == 'Succeeded'", Message: "'phase ' + object.status.phase",
+			})
+		}
+		set, errs := Compile(rules, "test/rules", nil)
+		g.Expect(errs).To(BeEmpty())
+		return NewAssessor(set)
+	}
+	for _, test := range []struct {
+		name    string
+		given   string
+		phase   corev1alpha1.HookPhase
+		message string
+	}{
+		{"on its way", "{apiVersion: argoproj.io/v1alpha1, kind: Workflow, status: {phase: Running}}", corev1alpha1.HookRunning, "phase Running"},
+		{"paused", "{apiVersion: argoproj.io/v1alpha1, kind: Workflow, status: {phase: Paused}}", corev1alpha1.HookRunning, "phase Paused"},
+		{"failed", "{apiVersion: argoproj.io/v1alpha1, kind: Workflow, status: {phase: Failed}}", corev1alpha1.HookFailed, "phase Failed"},
+		{"succeeded", "{apiVersion: argoproj.io/v1alpha1, kind: Workflow, status: {phase: Succeeded}}", corev1alpha1.HookSucceeded, "phase Succeeded"},
+		{"of which the rule cannot tell", "{apiVersion: argoproj.io/v1alpha1, kind: Workflow}", corev1alpha1.HookRunning, "no such key: status"},
+		{"a Job says itself when it has ended", "{apiVersion: batch/v1, kind: Job, status: {phase: Succeeded}}", corev1alpha1.HookRunning, "0 pods run"},
+		{"a Pod, too", "{apiVersion: v1, kind: Pod, status: {phase: Error}}", corev1alpha1.HookRunning, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			assessor := rules(g, extv1alpha1.HealthRuleTarget{Group: "argoproj.io", Kind: "Workflow"},
+				extv1alpha1.HealthRuleTarget{Group: "batch", Kind: "Job"}, extv1alpha1.HealthRuleTarget{Kind: "Pod"})
+			phase, message := assessor.AssessHook(objectFromYAML(t, test.given), Surroundings{})
+			g.Expect(phase).To(Equal(test.phase))
+			g.Expect(message).To(ContainSubstring(test.message))
 		})
 	}
 }

@@ -39,12 +39,12 @@ func statefulSet(obj *unstructured.Unstructured, around Surroundings) Result {
 	return healthy("")
 }
 
-// updatedByStrategy is how many of the wanted pods are updated without anyone's doing.
+// updatedByStrategy is how many of the wanted pods are updated without anyone's doing. The
+// partition counts pods, whatever the ordinal of the first.
 func updatedByStrategy(obj *unstructured.Unstructured, want int64) int64 {
 	if text(obj, "spec", "updateStrategy", "type") == "OnDelete" {
 		return 0
 	}
-	first := number(obj, 0, "spec", "ordinals", "start")
 	partition := number(obj, 0, "spec", "updateStrategy", "rollingUpdate", "partition")
-	return min(max(first+want-partition, 0), want)
+	return min(max(want-partition, 0), want)
 }

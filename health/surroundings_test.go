@@ -85,7 +85,7 @@ func TestWhyThereAreNoPods(t *testing.T) {
 			g.Expect(silent).To(Equal(Assess(object)), "events that say nothing change nothing")
 			g.Expect(silent.Status).To(Equal(result.Status), "events are no judgement")
 			if object.GetKind() == "Job" {
-				_, message := AssessHook(object, around)
+				_, message := NewAssessor().AssessHook(object, around)
 				g.Expect(message).To(Equal(test.want))
 			}
 		})

@@ -15,8 +15,8 @@ import (
 
 	"kumodo.io/convoy/render/internal/limit"
 	"kumodo.io/convoy/render/internal/lookup"
-	"kumodo.io/convoy/render/internal/memo"
 	"kumodo.io/convoy/render/internal/weight"
+	"kumodo.io/convoy/render/memo"
 )
 
 // Lookup reads objects of a target cluster for the function lookup of templates: Get one
@@ -104,11 +104,13 @@ type reader struct {
 }
 
 const (
-	// pageSize is how many objects are read at once: a page of the largest takes as much as all
-	// may take.
-	pageSize = 100
-	// maxListed is how many objects a list may have.
+	// pageSize is how many objects are read at once: a page of the largest that etcd takes is no
+	// more than a connection to a target takes of one answer.
+	pageSize = 20
+	// maxListed is how many objects a list may have, and maxPages how many pages: they need not
+	// be full.
 	maxListed = 5000
+	maxPages  = 2 * maxListed / pageSize
 )
 
 // Get reads one object.
@@ -130,7 +132,8 @@ func (r reader) List(ctx context.Context, gvk schema.GroupVersionKind, namespace
 	}
 	var all *unstructured.UnstructuredList
 	var bytes int64
-	for next := ""; ; {
+	next := ""
+	for range maxPages {
 		page, err := client.List(ctx, metav1.ListOptions{Limit: pageSize, Continue: next})
 		if err != nil {
 			return nil, r.classify(err)
@@ -154,6 +157,7 @@ func (r reader) List(ctx context.Context, gvk schema.GroupVersionKind, namespace
 			return all, nil
 		}
 	}
+	return nil, limit.New("the list of the kind %s has not ended after %d pages", gvk.Kind, maxPages)
 }
 
 func (r reader) client(ctx context.Context, gvk schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {

@@ -321,11 +321,12 @@ data:
 // TestListsAreReadNoFurtherThanTheirLimit has a kind of which there is always one more page.
 func TestListsAreReadNoFurtherThanTheirLimit(t *testing.T) {
 	for name, tc := range map[string]struct {
-		size, pages int
-		want        string
+		count, size, pages int
+		want               string
 	}{
-		"large objects": {1 << 20, 2, "the objects of the kind Secret take more than 128 MiB of memory, the most that a render may look up"},
-		"small objects": {1, 51, "there are more than 5000 objects of the kind Secret"},
+		"no objects":    {0, 1, 500, "the list of the kind Secret has not ended after 500 pages"},
+		"large objects": {100, 1 << 20, 2, "the objects of the kind Secret take more than 128 MiB of memory, the most that a render may look up"},
+		"small objects": {100, 1, 51, "there are more than 5000 objects of the kind Secret"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -333,7 +334,7 @@ func TestListsAreReadNoFurtherThanTheirLimit(t *testing.T) {
 			c.client.PrependReactor("list", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
 				pages++
 				list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "SecretList", "metadata": map[string]any{"continue": "more"}}}
-				for range 100 {
+				for range tc.count {
 					list.Items = append(list.Items, unstructured.Unstructured{Object: map[string]any{
 						"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "a"}, "data": map[string]any{"a": megabyte[:tc.size]},
 					}})

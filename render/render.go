@@ -12,8 +12,8 @@ import (
 	"kumodo.io/convoy/render/internal/engine"
 	"kumodo.io/convoy/render/internal/isolated"
 	"kumodo.io/convoy/render/internal/lookup"
-	"kumodo.io/convoy/render/internal/memo"
 	"kumodo.io/convoy/render/internal/slots"
+	"kumodo.io/convoy/render/memo"
 )
 
 // defaultCacheEntries is how many renders are remembered unless Options say otherwise.
@@ -95,7 +95,7 @@ func New(o Options) *Renderer {
 	}
 	r := &Renderer{
 		drafts:   memo.New[string, *draft](o.CacheEntries, deterministic).Weigh(o.CacheBytes/2, (*draft).weight),
-		results:  memo.New[string, *Result](o.CacheEntries, deterministic).Weigh(o.CacheBytes/2, (*Result).weight),
+		results:  memo.New[string, *Result](o.CacheEntries, deterministic).Weigh(o.CacheBytes/2, (*Result).Weight),
 		lookups:  memo.New[string, lookup.Reads](o.CacheEntries, deterministic),
 		givens:   memo.New[asker, *given](o.CacheEntries, deterministic),
 		prepared: memo.New[string, *prepared](o.CacheEntries, deterministic).Weigh(o.CacheBytes/16, (*prepared).weight),

@@ -8,8 +8,8 @@ import (
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/render/internal/engine"
-	"kumodo.io/convoy/render/internal/memo"
 	"kumodo.io/convoy/render/internal/slots"
+	"kumodo.io/convoy/render/memo"
 )
 
 // flight is what comes of a render that several may have waited for.

@@ -22,8 +22,8 @@ func (d *draft) weight() int64 {
 	return bytes
 }
 
-// weight is about how much memory a Result takes, what it shares with its draft included.
-func (r *Result) weight() int64 {
+// Weight is about how many bytes of memory a Result takes, what it shares with others included.
+func (r *Result) Weight() int64 {
 	var bytes int64
 	for _, o := range r.Objects {
 		bytes += weighed(o.Object, o.Origin)

@@ -13,13 +13,14 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/utils/lru"
+	"k8s.io/apimachinery/pkg/types"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/clusterconn"
 	"kumodo.io/convoy/fetch"
 	"kumodo.io/convoy/internal/sources"
 	"kumodo.io/convoy/render"
+	"kumodo.io/convoy/render/memo"
 	"kumodo.io/convoy/render/store"
 )
 
@@ -37,8 +38,12 @@ var (
 const previewAge = 2 * time.Second
 
 // rememberedRenders is how many applied and past renders are kept, so that drift detection
-// asks neither store nor host for the same one again.
-const rememberedRenders = 256
+// asks neither store nor host for the same one again, and rememberedBytes about how much memory
+// they take. One that takes more is found anew each time.
+const (
+	rememberedRenders = 256
+	rememberedBytes   = 256 << 20
+)
 
 // Resolver finds desired objects. It is safe for concurrent use.
 type Resolver struct {
@@ -50,7 +55,7 @@ type Resolver struct {
 	Store *store.Store
 
 	once  sync.Once
-	known *lru.Cache // *Desired by renderKey
+	known *memo.Memo[renderKey, *Desired]
 }
 
 // renderKey names a render of a Release. Equal digests of two Releases are two keys: one of
@@ -98,7 +103,7 @@ func (r *Resolver) Past(ctx context.Context, release *corev1alpha1.Release, targ
 		return nil, fmt.Errorf("%w: revision %s gives %s now, not %s; a render store keeps past renders", ErrNotReproducible, revision, result.Digest, digest)
 	}
 	made := &Desired{Revision: in.Artifact.Revision, Result: result}
-	r.cache().Add(renderKey{release.Namespace, release.Name, digest}, made)
+	r.cache().Put(renderKey{release.Namespace, release.Name, digest}, made)
 	return made, nil
 }
 
@@ -107,7 +112,7 @@ func (r *Resolver) Past(ctx context.Context, release *corev1alpha1.Release, targ
 func (r *Resolver) Stored(ctx context.Context, release *corev1alpha1.Release, digest string) (*Desired, error) {
 	key := renderKey{release.Namespace, release.Name, digest}
 	if known, ok := r.cache().Get(key); ok {
-		return known.(*Desired), nil
+		return known, nil
 	}
 	if r.Store == nil {
 		return nil, fmt.Errorf("%w: no render store is configured (--render-store-url)", ErrNotReproducible)
@@ -117,13 +122,23 @@ func (r *Resolver) Stored(ctx context.Context, release *corev1alpha1.Release, di
 		return nil, err
 	}
 	stored := &Desired{Revision: record.Revision, Result: record.Result}
-	r.cache().Add(key, stored)
+	r.cache().Put(key, stored)
 	return stored, nil
 }
 
-func (r *Resolver) cache() *lru.Cache {
-	r.once.Do(func() { r.known = lru.New(rememberedRenders) })
+func (r *Resolver) cache() *memo.Memo[renderKey, *Desired] {
+	r.once.Do(func() { r.known = remembering(rememberedRenders, rememberedBytes) })
 	return r.known
+}
+
+func remembering(renders int, bytes int64) *memo.Memo[renderKey, *Desired] {
+	failures := func(error) bool { return false }
+	return memo.New[renderKey, *Desired](renders, failures).Weigh(bytes, func(d *Desired) int64 { return d.Weight() })
+}
+
+// Forget drops the renders of a Release that is gone, or is another process's.
+func (r *Resolver) Forget(release types.NamespacedName) {
+	r.cache().ForgetAll(func(key renderKey) bool { return key.namespace == release.Namespace && key.name == release.Name })
 }
 
 // Current returns what a sync would apply now: the pinned render or revision, or what the

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -15,8 +16,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/utils/lru"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	sourcev1alpha1 "kumodo.io/convoy/api/source/v1alpha1"
@@ -254,11 +255,48 @@ func TestRendersThatDifferEachTime(t *testing.T) {
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(got.Digest).To(Equal(first.Digest), "the first one counts as long as the inputs are the same")
 
-	b.known = lru.New(1)
+	b.Forget(types.NamespacedName{Namespace: "ns", Name: "app"})
 	b.Store = store.New(store.Place{Bucket: memblob.OpenBucket(nil), Name: "mem://"}, store.Options{})
 	b.Expect(b.Store.Close()).To(Succeed())
 	_, err = b.Current(t.Context(), b.release, cluster{})
 	b.Expect(err).To(MatchError(store.ErrUnavailable), "nobody is shown passwords that no sync would apply")
+}
+
+// What is kept takes a bounded amount of memory, however large renders are.
+func TestWhatIsKeptIsWeighed(t *testing.T) {
+	b := newBench(t, map[string]fstest.MapFS{"main@sha1:1": manifest("1"), "main@sha1:2": manifest(strings.Repeat("2", 1<<20)), "main@sha1:3": manifest("3")})
+	fetches := func(digest, revision string) int {
+		before := b.content.fetched
+		_, err := b.Past(t.Context(), b.release, cluster{}, revision, digest)
+		b.Expect(err).NotTo(HaveOccurred())
+		return b.content.fetched - before
+	}
+	small, large, another := b.apply(t, "main@sha1:1").Digest, b.apply(t, "main@sha1:2").Digest, b.apply(t, "main@sha1:3").Digest
+	b.cache()
+	b.known = remembering(rememberedRenders, 1<<19)
+	for range 2 {
+		fetches(small, "main@sha1:1")
+		b.Expect(fetches(large, "main@sha1:2")).To(Equal(1), "it is too large to be kept")
+		fetches(another, "main@sha1:3")
+	}
+	b.Expect(fetches(small, "main@sha1:1")).To(BeZero())
+	b.Expect(fetches(another, "main@sha1:3")).To(BeZero())
+}
+
+func TestForget(t *testing.T) {
+	b := newBench(t, map[string]fstest.MapFS{"main@sha1:1": manifest("1")})
+	made := b.apply(t, "main@sha1:1")
+	other := b.release.DeepCopy()
+	other.Name = "other"
+	for _, release := range []*corev1alpha1.Release{b.release, other} {
+		_, err := b.Past(t.Context(), release, cluster{}, "main@sha1:1", made.Digest)
+		b.Expect(err).NotTo(HaveOccurred())
+	}
+	b.Forget(types.NamespacedName{Namespace: "ns", Name: "app"})
+	_, err := b.Stored(t.Context(), b.release, made.Digest)
+	b.Expect(err).To(MatchError(ErrNotReproducible))
+	_, err = b.Stored(t.Context(), other, made.Digest)
+	b.Expect(err).NotTo(HaveOccurred(), "what is another Release's stays")
 }
 
 func TestSources(t *testing.T) {

@@ -21,9 +21,11 @@ import (
 	"kumodo.io/convoy/render"
 )
 
-// Renders finds what was last applied; a *desired.Resolver does.
+// Renders finds what was last applied, and keeps some of it; a *desired.Resolver does.
 type Renders interface {
 	Applied(ctx context.Context, release *corev1alpha1.Release, target render.Cluster) (*desired.Desired, error)
+	// Forget drops what is kept of a Release.
+	Forget(release types.NamespacedName)
 }
 
 // Controller is the drift loop: it compares the objects of a Release with what was applied
@@ -261,6 +263,7 @@ func (c *Controller) remember(key types.NamespacedName, release *corev1alpha1.Re
 // ends the watches that only it needed.
 func (c *Controller) Forget(key types.NamespacedName) {
 	c.Tracker.ForgetRelease(key)
+	c.Desired.Forget(key)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.known, key)

@@ -639,3 +639,10 @@ func TestObjectThatIsAsItWasAppliedIsNotCompared(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatWasAppliedIsNotKeptOfAReleaseThatIsGone(t *testing.T) {
+	w := newWorld(t)
+	_, err := w.drift.Reconcile(t.Context(), key)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.forgotten).To(ConsistOf(key))
+}

@@ -43,8 +43,9 @@ func (c *HealthController) Reconcile(ctx context.Context, key types.NamespacedNa
 	if err != nil {
 		return base.Result{}, err
 	}
-	if left := max(c.beginning(pages), c.resting(release, pages)); left > 0 {
-		return base.Result{RequeueAfter: left}, nil
+	resting := max(c.beginning(pages), c.resting(release, pages))
+	if resting > 0 && !hooksRun(release) {
+		return base.Result{RequeueAfter: resting}, nil
 	}
 	t, err := c.reach(ctx, release)
 	if err != nil {
@@ -58,7 +59,11 @@ func (c *HealthController) Reconcile(ctx context.Context, key types.NamespacedNa
 	if c.track(ctx, release, entries, t) && !hooksRun(release) {
 		return base.Result{RequeueAfter: catchUpRetry}, nil
 	}
-	reader, around := &compare.Comparer{Target: t, Installation: c.Installation, Release: release}, c.surroundings(t)
+	reader, around := &compare.Comparer{Target: t, Installation: c.Installation, Release: release}, c.surroundings(release, t)
+	if resting > 0 {
+		again, err := c.followHooks(ctx, release, around, reader)
+		return base.Result{RequeueAfter: min(resting, again)}, err
+	}
 	next := c.Resync
 	if c.checkTypes(ctx, release, entries, t) {
 		next = min(next, typeCheckRetry)
@@ -141,14 +146,12 @@ func anyGone(leaving map[uint64]bool, now []judged) bool {
 }
 
 // rest is how long health that was just written is left as it is: a burst of changes is a few
-// writes. The first one is told at once, and so is what the controller-manager waits for.
+// writes. The first one is told at once, and so is what the controller-manager waits for: the end
+// of hooks, too.
 const rest = time.Second
 
 // resting is how much of that is left.
 func (c *HealthController) resting(release *corev1alpha1.Release, pages Pages) time.Duration {
-	if hooksRun(release) {
-		return 0
-	}
 	for _, page := range pages {
 		if page.Status.ObservedGeneration != page.Generation && release.DeletionTimestamp.IsZero() {
 			return 0

@@ -111,7 +111,7 @@ func (c *HealthController) Report(ctx context.Context, release *corev1alpha1.Rel
 	if err != nil {
 		return nil, err
 	}
-	reader, around := &compare.Comparer{Target: t, Installation: c.Installation, Release: release}, c.surroundings(t)
+	reader, around := &compare.Comparer{Target: t, Installation: c.Installation, Release: release}, c.surroundings(release, t)
 	var counted []corev1alpha1.HealthStatus
 	for _, page := range pages {
 		before := written(page)

@@ -34,6 +34,7 @@ func (c *HealthController) followHooks(
 	if release.Status.Lifecycle == nil {
 		return again, nil
 	}
+	assessor, _ := c.Rules.For(release)
 	updated := release.DeepCopy()
 	changed := false
 	var errs []error
@@ -43,7 +44,7 @@ func (c *HealthController) followHooks(
 			continue
 		}
 		var until time.Time
-		phase, message, err := judgeHook(ctx, around, reader, *hook, &until)
+		phase, message, err := judgeHook(ctx, assessor, around, reader, *hook, &until)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("hook %s: %w", hook.Name, err))
 			continue
@@ -74,7 +75,8 @@ func (c *HealthController) followHooks(
 // object of the same name is not the one that was started. Nothing is concluded from a kind
 // that is not served: it was a moment ago. until is set as by surroundings.of.
 func judgeHook(
-	ctx context.Context, around *surroundings, reader *compare.Comparer, hook corev1alpha1.HookStatus, until *time.Time,
+	ctx context.Context, assessor *health.Assessor, around *surroundings, reader *compare.Comparer, hook corev1alpha1.HookStatus,
+	until *time.Time,
 ) (corev1alpha1.HookPhase, string, error) {
 	live, served, err := reader.Live(ctx, *hook.Object)
 	if err != nil {
@@ -92,6 +94,6 @@ func judgeHook(
 		}
 		return hook.StartedAt.Time
 	}
-	phase, message := health.AssessHook(live, around.of(ctx, live, since, until))
+	phase, message := assessor.AssessHook(live, around.of(ctx, live, since, until))
 	return phase, message, nil
 }

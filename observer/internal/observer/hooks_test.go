@@ -4,12 +4,16 @@ package observer
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	extv1alpha1 "kumodo.io/convoy/api/extensions/v1alpha1"
+	"kumodo.io/convoy/observer/internal/testcluster"
 )
 
 const (
@@ -122,4 +126,66 @@ func TestAHookThatCannotBeReadIsTriedAgain(t *testing.T) {
 	w.Expect(err).To(MatchError(ContainSubstring("hook migrate")))
 	w.Expect(w.lifecycles).To(BeEmpty())
 	w.Expect(w.inventory().Status.Summary.Healthy).To(BeEquivalentTo(1), "the health is written nevertheless")
+}
+
+// The object of a hook may be of any kind: what tells when it has ended is the rules, as for health.
+func TestRulesTellWhenAHookHasEnded(t *testing.T) {
+	for _, test := range []struct {
+		name, status string
+		phase        corev1alpha1.HookPhase
+		message      string
+	}{
+		{"nobody has looked at it", "", corev1alpha1.HookRunning, "not looked at"},
+		{"runs", "status: {phase: Running}", corev1alpha1.HookRunning, "phase Running"},
+		{"failed", "status: {phase: Failed}", corev1alpha1.HookFailed, "phase Failed"},
+		{"succeeded", "status: {phase: Succeeded}", corev1alpha1.HookSucceeded, "phase Succeeded"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.cluster.Serve(testcluster.Widget)
+			object := "{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: ns, name: job}, " + test.status + "}"
+			w.cluster.Put(marked(object))
+			set := ruleSet("ns", "runs")
+			set.Spec.Rules = []extv1alpha1.HealthRule{{
+				Name: "widget", Target: extv1alpha1.HealthRuleTarget{Group: "example.com", Kind: "Widget"},
+				Degraded: "object.?status.phase.orValue('') == 'Failed'", Healthy: "object.?status.phase.orValue('') == 'Succeeded'",
+				Message: "has(object.status) ? 'phase ' + object.status.phase : 'not looked at'",
+			}}
+			w.Expect(w.sets.Add(set)).To(Succeed())
+			w.setRelease(withHook(func(h *corev1alpha1.HookStatus) { h.Object.ObjectKey = entry(object, "").ObjectKey }))
+			w.setEntries(entry(object, "d"))
+			w.judge()
+			w.Expect(r0(w).Phase).To(Equal(test.phase))
+			w.Expect(r0(w).Message).To(Equal(test.message))
+		})
+	}
+}
+
+// What the controller-manager waits for is told at once; the health of other objects has its rest
+// all the same.
+func TestHooksAreFollowedWhileHealthRests(t *testing.T) {
+	w := newWorld(t)
+	w.cluster.Put(marked(running))
+	w.cluster.Put(marked(ready))
+	w.setRelease(withHook(func(*corev1alpha1.HookStatus) {}))
+	w.setEntries(entry(running, "d"), entry(ready, "d"))
+	w.judge()
+	w.writes()
+	w.lifecycles = nil
+	for i := range 5 {
+		w.cluster.Put(marked(strings.Replace(ready, "availableReplicas: 1", fmt.Sprintf("availableReplicas: %d", i%2), 1)))
+		w.catchUp()
+		result, err := w.health.Reconcile(t.Context(), key)
+		w.Expect(err).NotTo(HaveOccurred())
+		w.Expect(result.RequeueAfter).To(Equal(rest))
+		w.see()
+	}
+	w.Expect(w.writes()).NotTo(ContainElement(ContainSubstring("releaseinventories")))
+	w.cluster.Put(marked(succeeded))
+	w.lifecycles = nil
+	_, err := w.health.Reconcile(t.Context(), key)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.lifecycles).To(HaveLen(1))
+	w.Expect(r0(w).Phase).To(Equal(corev1alpha1.HookSucceeded))
+	w.Expect(w.writes()).NotTo(ContainElement(ContainSubstring("releaseinventories")))
 }

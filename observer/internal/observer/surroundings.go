@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 
+	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/health"
 )
 
@@ -37,13 +38,23 @@ const (
 
 // notes are what was read beside the objects of targets, for some time, and of so many at most.
 type notes struct {
-	warnings *lru.Cache // by UID of the object
+	warnings *lru.Cache // by warningKey
 	mu       sync.Mutex
 	classes  *lru.Cache // by classKey
 }
 
 func newNotes() *notes {
 	return &notes{warnings: lru.New(warningsKept), classes: lru.New(classesKept)}
+}
+
+// warningKey names the events of an object as a Release may see them. A UID tells objects of one
+// cluster apart only: whoever runs a target can give an object any. The server is in it as a
+// Cluster may come to mean another one, the generations as the Release's identity may change.
+type warningKey struct {
+	cluster, release         types.NamespacedName
+	clusterSpec, releaseSpec int64
+	server                   string
+	object                   types.UID
 }
 
 // warning is what the events of an object said.
@@ -68,21 +79,22 @@ type storageClass struct {
 // surroundings tell the judgements of one pass what lies beside the objects in their target.
 // They are safe for concurrent use.
 type surroundings struct {
-	host   *Host
-	target *Target
-	clock  clock.PassiveClock
-	notes  *notes
-	read   atomic.Int32 // of how many objects the events were
+	host    *Host
+	release *corev1alpha1.Release
+	target  *Target
+	clock   clock.PassiveClock
+	notes   *notes
+	read    atomic.Int32 // of how many objects the events were
 }
 
-// surroundings are those for one pass.
-func (c *HealthController) surroundings(t *Target) *surroundings {
+// surroundings are those for one pass over a Release.
+func (c *HealthController) surroundings(release *corev1alpha1.Release, t *Target) *surroundings {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.notes == nil {
 		c.notes = newNotes()
 	}
-	return &surroundings{host: &c.Host, target: t, clock: c.Clock, notes: c.notes}
+	return &surroundings{host: &c.Host, release: release, target: t, clock: c.Clock, notes: c.notes}
 }
 
 // of gives the surroundings of an object that is not well since then. When something is told of
@@ -109,7 +121,11 @@ func (s *surroundings) warning(ctx context.Context, live *unstructured.Unstructu
 		return "", now.Add(left)
 	}
 	known := warning{}
-	if kept, ok := s.notes.warnings.Get(live.GetUID()); ok {
+	key := warningKey{
+		cluster: s.target.name(), clusterSpec: s.target.Cluster.Generation, server: s.target.Server(),
+		release: nameOf(s.release), releaseSpec: s.release.Generation, object: live.GetUID(),
+	}
+	if kept, ok := s.notes.warnings.Get(key); ok {
 		known, _ = kept.(warning)
 	}
 	if now.Before(known.until) {
@@ -122,7 +138,7 @@ func (s *surroundings) warning(ctx context.Context, live *unstructured.Unstructu
 		known.text = said
 	}
 	known.until = now.Add(warningInterval)
-	s.notes.warnings.Add(live.GetUID(), known)
+	s.notes.warnings.Add(key, known)
 	return known.text, known.until
 }
 

@@ -290,3 +290,38 @@ func TestAClassThatCannotBeRead(t *testing.T) {
 		})
 	}
 }
+
+// Two clusters may have objects of one UID, by chance or because who runs one of them wants it so.
+func TestWarningsAreOfOneClusterAndRelease(t *testing.T) {
+	for name, change := range map[string]func(w *world, r *corev1alpha1.Release){
+		"another Cluster": func(w *world, r *corev1alpha1.Release) {
+			far := w.edge().DeepCopy()
+			far.Name = "far"
+			w.Expect(w.clusters.Add(far)).To(Succeed())
+			r.Spec.ClusterRef.Name = "far"
+		},
+		"another Release": func(_ *world, r *corev1alpha1.Release) { r.Name = "other" },
+		"another identity": func(_ *world, r *corev1alpha1.Release) {
+			r.Spec.ServiceAccountName, r.Generation = "other", r.Generation+1
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newNeighbourhood(t)
+			w.setRelease(func(*corev1alpha1.Release) {})
+			live := testcluster.Object(marked(podless))
+			told := func(release *corev1alpha1.Release) string {
+				target, err := w.host.Connect(t.Context(), release)
+				w.Expect(err).NotTo(HaveOccurred())
+				text, _ := w.health.surroundings(release, target).warning(t.Context(), live, w.clock.Now().Add(-time.Minute))
+				return text
+			}
+			w.event("job.1", "uid-job", "Warning", "FailedCreate", "one", 1)
+			w.Expect(told(w.release())).To(Equal("FailedCreate: one"))
+			w.event("job.2", "uid-job", "Warning", "FailedCreate", "two", 2)
+			w.Expect(told(w.release())).To(Equal("FailedCreate: one"), "it is kept for a time")
+			other := w.release()
+			change(w, other)
+			w.Expect(told(other)).To(Equal("FailedCreate: two"))
+		})
+	}
+}

@@ -58,6 +58,8 @@ type world struct {
 	want    *desired.Desired // what the Release was applied as
 	wantErr error
 	asked   int // how often that was looked up
+	// forgotten are the Releases of which what was applied is not kept any more.
+	forgotten []types.NamespacedName
 
 	syncs      int
 	syncErr    error
@@ -269,6 +271,9 @@ func (w *world) Applied(context.Context, *corev1alpha1.Release, render.Cluster) 
 	w.asked++
 	return w.want, w.wantErr
 }
+
+// Forget notes what is to be forgotten.
+func (w *world) Forget(release types.NamespacedName) { w.forgotten = append(w.forgotten, release) }
 
 // sync asks for a sync as the API server does.
 func (w *world) sync(clienttesting.Action) (bool, runtime.Object, error) {

@@ -3,8 +3,8 @@
 package serve
 
 import (
-	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"mime"
@@ -15,7 +15,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 )
@@ -155,14 +154,16 @@ func (f format) contentType() string {
 	return "application/json"
 }
 
-// encode writes an answer.
-func (f format) encode(object reply) ([]byte, error) {
+// encode writes an answer. Errors: that of a request for too much, and why ctx has ended.
+func (f format) encode(ctx context.Context, object reply) ([]byte, error) {
 	switch f {
-	case formatYAML:
-		return yaml.Marshal(object)
-	case formatText:
-		var out bytes.Buffer
-		if err := writeText(&out, object); err != nil {
+	case formatYAML, formatText:
+		out := &bounded{ctx: ctx, limit: maxAnswer}
+		write := writeYAML
+		if f == formatText {
+			write = writeText
+		}
+		if err := cmp.Or(write(ctx, out, object), out.err); err != nil {
 			return nil, err
 		}
 		return out.Bytes(), nil

@@ -220,7 +220,7 @@ func (h *handler) make(ctx context.Context, e endpoint, name types.NamespacedNam
 	object.SetName(release.Name)
 	answers := map[format]written{}
 	for _, one := range formats {
-		body, err := one.encode(object)
+		body, err := one.encode(ctx, object)
 		if err == nil && len(body) > maxAnswer {
 			body, err = nil, tooLong()
 		}

@@ -3,19 +3,18 @@
 package serve
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 )
 
 // writeText writes an answer for people.
-func writeText(w io.Writer, object reply) error {
+func writeText(ctx context.Context, w io.Writer, object reply) error {
 	switch object := object.(type) {
 	case *corev1alpha1.ReleasePreview:
 		previewText(w, object)
@@ -24,14 +23,9 @@ func writeText(w io.Writer, object reply) error {
 	case *corev1alpha1.ReleaseHealth:
 		return healthText(w, object)
 	case *corev1alpha1.ReleaseHistory:
-		return historyText(w, object)
+		return historyText(ctx, w, object)
 	default:
-		data, err := yaml.Marshal(object)
-		if err != nil {
-			return err
-		}
-		_, err = w.Write(data)
-		return err
+		return writeYAML(ctx, w, object)
 	}
 	return nil
 }
@@ -100,13 +94,14 @@ func healthText(w io.Writer, health *corev1alpha1.ReleaseHealth) error {
 	return err
 }
 
-func historyText(w io.Writer, history *corev1alpha1.ReleaseHistory) error {
-	for _, object := range history.Objects {
-		data, err := yaml.JSONToYAML(object.Raw)
-		if err != nil {
+func historyText(ctx context.Context, w io.Writer, history *corev1alpha1.ReleaseHistory) error {
+	for i, object := range history.Objects {
+		if _, err := fmt.Fprintln(w, "---"); err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "---\n%s", data)
+		if err := writePiece(ctx, w, fmt.Sprintf("objects[%d]", i), object.Raw); err != nil {
+			return err
+		}
 	}
 	if len(history.Objects) > 0 {
 		return nil

@@ -4,6 +4,7 @@ package target
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 	"unique"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -52,8 +54,7 @@ func (k *kind) listWatch(source Source, resource schema.GroupVersionResource) ca
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			k.sitOut(ctx, source)
-			options.LabelSelector = corev1alpha1.LabelOwner
-			list, err := objects.List(ctx, options)
+			list, err := list(ctx, objects)
 			k.heard(err)
 			return list, err
 		},
@@ -65,6 +66,38 @@ func (k *kind) listWatch(source Source, resource schema.GroupVersionResource) ca
 			return stream, err
 		},
 	}, client)
+}
+
+const (
+	// listPage is how many objects one answer has at most. The informer would ask for all at once,
+	// as what is in a server's cache is not given by pages.
+	listPage = 500
+	// maxPages is how many answers there may be, of which all objects are kept.
+	maxPages = 400
+)
+
+// list lists all objects that have an owner, page by page, without what slim leaves out. A list
+// that does not end is an error.
+func list(ctx context.Context, objects metadata.ResourceInterface) (*metav1.PartialObjectMetadataList, error) {
+	all := &metav1.PartialObjectMetadataList{}
+	options := metav1.ListOptions{LabelSelector: corev1alpha1.LabelOwner, Limit: listPage}
+	for range maxPages {
+		page, err := objects.List(ctx, options)
+		if err != nil {
+			return nil, err
+		}
+		all.ListMeta = page.ListMeta
+		for i := range page.Items {
+			all.Items = append(all.Items, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+				Namespace: page.Items[i].Namespace, Name: page.Items[i].Name, ResourceVersion: page.Items[i].ResourceVersion,
+				Annotations: map[string]string{corev1alpha1.AnnotationRelease: page.Items[i].Annotations[corev1alpha1.AnnotationRelease]},
+			}})
+		}
+		if options.Continue = page.Continue; options.Continue == "" {
+			return all, nil
+		}
+	}
+	return nil, fmt.Errorf("the list has not ended after %d pages of %d objects", maxPages, listPage)
 }
 
 // heard notes how the cluster answered.

@@ -10,7 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"kumodo.io/convoy/render/internal/memo"
+	"kumodo.io/convoy/render/memo"
 )
 
 func TestWeigh(t *testing.T) {
@@ -61,4 +61,17 @@ func TestForget(t *testing.T) {
 	_, known = m.Get("a")
 	g.Expect(known).To(BeFalse())
 	m.Forget("b", func(int) bool { return true })
+}
+
+func TestForgetAll(t *testing.T) {
+	g := NewWithT(t)
+	m := memo.New[string, int64](10, func(error) bool { return false }).Weigh(4<<20, func(v int64) int64 { return v << 20 })
+	m.Put("a/1", 1)
+	m.Put("a/2", 2)
+	m.ForgetAll(func(key string) bool { return strings.HasPrefix(key, "a/") })
+	m.Put("b/1", 3)
+	for key, want := range map[string]bool{"a/1": false, "a/2": false, "b/1": true} {
+		_, known := m.Get(key)
+		g.Expect(known).To(Equal(want), key+": what is forgotten weighs nothing")
+	}
 }

@@ -208,6 +208,17 @@ func (m *Memo[K, V]) Forget(key K, so func(V) bool) {
 	}
 }
 
+// ForgetAll forgets what is remembered for all keys that are so.
+func (m *Memo[K, V]) ForgetAll(so func(K) bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for key, known := range m.entries {
+		if so(key) {
+			m.forget(known)
+		}
+	}
+}
+
 func (m *Memo[K, V]) weighed(o outcome[K, V]) outcome[K, V] {
 	switch {
 	case m.weigh == nil:

@@ -11,7 +11,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"kumodo.io/convoy/render/internal/memo"
+	"kumodo.io/convoy/render/memo"
 )
 
 var (
