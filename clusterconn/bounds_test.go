@@ -170,7 +170,7 @@ func TestErrorsThatAreNoJSON(t *testing.T) {
 		_, _ = io.WriteString(w, "apiVersion: v1\nkind: Status\nstatus: Failure\nreason: NotFound\ncode: 404\n")
 	}
 	connection, _ := connect(t, f)
-	g.Expect(Classify(getObject(t.Context(), connection))).To(MatchError(ErrForbidden))
+	g.Expect(Classify(listMetadata(t.Context(), connection))).To(MatchError(ErrForbidden))
 }
 
 func TestIdentitiesRememberedAreBounded(t *testing.T) {
