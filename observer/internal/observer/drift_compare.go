@@ -48,18 +48,25 @@ func (c *Controller) compare(ctx context.Context, release *corev1alpha1.Release,
 	for _, entry := range inventory.Entries() {
 		entries[identity(entry.ObjectKey)] = entry
 	}
-	found := findings{compared: len(want.Objects)}
-	for _, object := range want.Objects {
+	objects := want.Objects
+	if release.Status.Rollback != nil { // what it left out is another Release's, and in no inventory
+		objects = slices.DeleteFunc(slices.Clone(objects), func(object render.Object) bool {
+			_, ok := entries[identity(object.Key())]
+			return !ok
+		})
+	}
+	found := findings{compared: len(objects)}
+	for _, object := range objects {
 		found.underWay = found.underWay || entries[identity(object.Key())].Digest != object.Digest
 	}
 	if found.underWay {
 		return found
 	}
-	outcomes := make([]*drifted, len(want.Objects))
-	versions := make([]string, len(want.Objects))
+	outcomes := make([]*drifted, len(objects))
+	versions := make([]string, len(objects))
 	var places []int
 	var keys []corev1alpha1.ObjectKey
-	for i, object := range want.Objects {
+	for i, object := range objects {
 		version, seen := c.version(ctx, t, object.Key())
 		switch {
 		case seen && !m.full && inventory.asApplied(release, entries[identity(object.Key())], version):
@@ -72,7 +79,7 @@ func (c *Controller) compare(ctx context.Context, release *corev1alpha1.Release,
 	comparer.Each(ctx, keys, func(n int, live *unstructured.Unstructured) {
 		i := places[n]
 		entry := entries[identity(keys[n])]
-		outcomes[i], versions[i] = compareOne(ctx, comparer, t, want.Objects[i], entry.UID, live)
+		outcomes[i], versions[i] = compareOne(ctx, comparer, t, objects[i], entry.UID, live)
 		if inventory.asApplied(release, entry, versions[i]) {
 			versions[i] = "" // the inventory knows that
 		}
@@ -82,7 +89,7 @@ func (c *Controller) compare(ctx context.Context, release *corev1alpha1.Release,
 		switch {
 		case outcome == nil && versions[i] == "":
 		case outcome == nil:
-			m.setClean(want.Objects[i].Key(), want.Objects[i].Digest, versions[i])
+			m.setClean(objects[i].Key(), objects[i].Digest, versions[i])
 		case outcome.err != nil:
 			found.failed = append(found.failed, *outcome)
 		default:

@@ -458,6 +458,23 @@ func TestTheInformerIsBehindOurOwnWrites(t *testing.T) {
 	w.expectInSync("True InSync", "")
 }
 
+// What a rollback left out is in no inventory, and that is no sync under way: the rest is looked after.
+func TestDriftOfWhatARollbackBroughtBack(t *testing.T) {
+	w := newWorld(t)
+	w.applied(configMap)
+	w.want.Objects = append(w.want.Objects, render.Object{Object: testcluster.Object(other), Digest: "of another Release"})
+	w.cluster.Put(marked(edited))
+	w.look()
+	w.Expect(w.syncs).To(BeZero(), "it is about to be applied")
+	w.setRelease(func(r *corev1alpha1.Release) { r.Status.Rollback = &corev1alpha1.RollbackStatus{FailedRevision: "main@sha1:2"} })
+	w.look()
+	w.Expect(w.syncs).To(Equal(1))
+	w.cluster.Put(marked(configMap))
+	w.handled(configMap)
+	w.look()
+	w.expectInSync("True InSync", "")
+}
+
 func TestCorrectionsThatComeBackAreContested(t *testing.T) {
 	w := newWorld(t)
 	w.applied(configMap, other)

@@ -106,7 +106,7 @@ func (s *scope) situation(closed bool) situation {
 		sameInput:  applied.Generation == s.release.Generation && applied.Revision == s.revision,
 		unapplied:  len(s.unapplied()) > 0,
 		stale:      prunes(s.release) && len(s.stale()) > 0,
-		empty:      len(s.result.Objects) == 0 && len(s.objectEntries()) > 0 && prunes(s.release) && !s.release.Spec.Sync.AllowEmpty,
+		empty:      len(s.result.Objects)+len(s.leftOut) == 0 && len(s.objectEntries()) > 0 && prunes(s.release) && !s.release.Spec.Sync.AllowEmpty,
 	}
 }
 

@@ -105,7 +105,7 @@ func (c *Controller) postpone(ctx context.Context, s *scope, hook render.Hook, e
 	status.Message = shorten(err.Error())
 	waiting, passes := errors.AsType[*apply.WaitingError](err)
 	if passes {
-		status.Message = waiting.Error()
+		status.Message = shorten(waiting.Error())
 	}
 	if passes && meta.IsNoMatchError(err) {
 		status.Message += ": its definition has to be among the objects, or that of a hook that runs before"

@@ -4,6 +4,7 @@ package release
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -104,6 +105,15 @@ func TestRefusedHookIsStartedOnceItMayBe(t *testing.T) {
 	w.ends("setup succeeded")
 	w.pass()
 	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("True Applied"))
+}
+
+// What a target names is cut: a status with all of it could not be written.
+func TestHookThatWaitsForWhatIsLong(t *testing.T) {
+	w := newWorld(t, newRelease())
+	w.target.failures["setup"] = &apply.WaitingError{For: "the object to be gone: " + strings.Repeat("x", 1<<20)}
+	w.source.offers("main@1", objectOf("ConfigMap", "a", 0, "a1")).Hooks = []render.Hook{hookOf("setup", corev1alpha1.HookPreSync)}
+	w.pass()
+	w.Expect(w.release().Status.Lifecycle.Hooks).To(ConsistOf(HaveField("Message", And(HavePrefix("waits for the object to be gone"), WithTransform(func(s string) int { return len(s) }, BeNumerically("<=", maxMessage))))))
 }
 
 func TestRefusedHookThatMayFail(t *testing.T) {

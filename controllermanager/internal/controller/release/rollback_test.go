@@ -227,6 +227,35 @@ func TestRollbackLeavesOutWhatAnotherReleaseHas(t *testing.T) {
 	w.Expect(w.message(corev1alpha1.ConditionApplied)).NotTo(ContainSubstring("left out"))
 }
 
+// A rollback of which all is left out is not an empty render: what the failed commit brought goes, also
+// when that takes its time.
+func TestRollbackThatLeavesOutAll(t *testing.T) {
+	w := newWorld(t, newRelease(rollsBack))
+	w.config.Renders = w.source
+	w.create(other("next"))
+	x := objectOf("ConfigMap", "x", -1, "x1")
+	w.source.offers("main@1", x)
+	w.settle()
+	w.source.results["next main@2"] = &render.Result{Digest: "next", Inputs: "next", Objects: []render.Object{x}}
+	w.source.offers("main@2", objectOf("Deployment", "a", 0, "a2"))
+	w.pass()
+	w.target.failures["x"] = &apply.OwnershipError{Owner: "i/team/next", Installation: "i", Claimed: true}
+	w.target.heirs = map[string]types.NamespacedName{"x": {Namespace: "team", Name: "next"}}
+	w.observe(health("a", corev1alpha1.HealthDegraded, "crashes"))
+	w.pass()
+	w.clock.SetTime(w.clock.Now().Add(defaultTimeout + time.Second))
+	w.target.lingering["a"] = true
+	for range 3 {
+		w.pass()
+		w.Expect(w.condition(corev1alpha1.ConditionApplied)).NotTo(Equal("False EmptyRender"))
+	}
+	delete(w.target.lingering, "a")
+	w.clock.SetTime(w.clock.Now().Add(time.Minute))
+	w.settle()
+	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("True RolledBack"))
+	w.Expect(w.target.names()).NotTo(ContainElement("a"))
+}
+
 // A Release that is rolled back has what its rollback brings back, whatever its source says.
 func TestStandingOfARolledBackRelease(t *testing.T) {
 	w := worldThatMovesAnObject(t)
