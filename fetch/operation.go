@@ -191,6 +191,8 @@ func (o *operation) run(ctx context.Context, do func(ctx context.Context) error)
 	c.judge(t, watch, began, o.demand)
 	if err != nil {
 		t.counts.failed(err)
+	} else {
+		hold.Answered()
 	}
 	return err
 }

@@ -140,3 +140,51 @@ func TestWhatIsLargeAndSlowComesThrough(t *testing.T) {
 		g.Expect(err).To(MatchError(done))
 	})
 }
+
+// begin has an operation of several steps under way.
+func (r *roomRig) begin(tenant, host string, timeout time.Duration, work func(ctx context.Context, o *operation) error) <-chan error {
+	o := r.operation(&target{tenant: tenant, host: host, timeout: timeout, counts: r.counts["HelmRegistry"]}, demand{})
+	done := make(chan error, 1)
+	go func() {
+		done <- o.holding(context.Background(), func(ctx context.Context) error { return work(ctx, o) })
+	}()
+	return done
+}
+
+// promptly answers a request of an operation with n bytes.
+func promptly(n int) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		client, server := net.Pipe()
+		defer func() { _ = client.Close() }()
+		go func() {
+			time.Sleep(300 * time.Millisecond)
+			_, _ = server.Write(make([]byte, n))
+		}()
+		_, err := access.Awaited(ctx, access.WatchedConn(ctx, client)).Read(make([]byte, n))
+		return errors.Join(ctx.Err(), err)
+	}
+}
+
+// TestWhoIsAnsweredPromptlyGoesOn has a source of many small answers, and others who wait for what it
+// holds: each answer comes at once, and brings little.
+func TestWhoIsAnsweredPromptlyGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		r := &roomRig{bytes: 4 << 20, Coordinator: New(Options{CacheBytes: 1 << 20})}
+		left, cancel := context.WithCancel(t.Context())
+		answers := 0
+		small := r.begin("team", "lfs", time.Minute, func(ctx context.Context, o *operation) error {
+			err := o.run(ctx, func(ctx context.Context) error { return budget.Take(ctx, 300<<10) })
+			for ; err == nil && answers < 100; answers++ {
+				err = o.run(ctx, promptly(1<<10))
+			}
+			return err
+		})
+		time.Sleep(time.Millisecond)
+		leave := crowd(t, r, 5, func(ctx, _ context.Context) error { return flows(ctx, func(int64) error { return left.Err() }) })
+		g.Expect(<-small).To(Succeed())
+		g.Expect(answers).To(Equal(100))
+		cancel()
+		leave()
+	})
+}

@@ -21,6 +21,8 @@ const (
 	stall = 10 * time.Second
 	// pace is what has to come for as much of that again: a drip is worth no more than nothing.
 	pace = 64 << 10
+	// answered is what an answer that has come whole is worth: many small ones are no drip.
+	answered = 2 * time.Second
 	// look is how often those that keep others waiting are looked at.
 	look = time.Second
 )
@@ -71,9 +73,12 @@ func (h *Hold) Pause() (ended func()) {
 }
 
 // Received tells of bytes that came from the source.
-func (h *Hold) Received(bytes int) { h.note(0, 0, bytes) }
+func (h *Hold) Received(bytes int) { h.note(0, 0, stall*time.Duration(bytes)/pace) }
 
-func (h *Hold) note(awaits, pauses, bytes int) {
+// Answered tells that an answer of the source has come whole.
+func (h *Hold) Answered() { h.note(0, 0, answered) }
+
+func (h *Hold) note(awaits, pauses int, earned time.Duration) {
 	if h == nil {
 		return
 	}
@@ -82,7 +87,7 @@ func (h *Hold) note(awaits, pauses, bytes int) {
 	h.settle()
 	h.awaits += awaits
 	h.pauses += pauses
-	h.stalled = max(0, h.stalled-stall*time.Duration(bytes)/pace)
+	h.stalled = max(0, h.stalled-earned)
 }
 
 // The methods below are for who holds mu.
