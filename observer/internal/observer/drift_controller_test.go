@@ -466,7 +466,9 @@ func TestDriftOfWhatARollbackBroughtBack(t *testing.T) {
 	w.cluster.Put(marked(edited))
 	w.look()
 	w.Expect(w.syncs).To(BeZero(), "it is about to be applied")
-	w.setRelease(func(r *corev1alpha1.Release) { r.Status.Rollback = &corev1alpha1.RollbackStatus{FailedRevision: "main@sha1:2"} })
+	w.setRelease(func(r *corev1alpha1.Release) {
+		r.Status.Rollback = &corev1alpha1.RollbackStatus{FailedRevision: "main@sha1:2"}
+	})
 	w.look()
 	w.Expect(w.syncs).To(Equal(1))
 	w.cluster.Put(marked(configMap))
