@@ -60,6 +60,49 @@ var _ = Describe("An object that moves between Releases", func() {
 		Entry("the old owner first, in a lower wave", NodeTimeout(3*time.Minute), "a", func(_, b *corev1alpha1.Release) { b.Spec.Wave = 1 }),
 	)
 
+	DescribeTable("out of a Release that is rolled back goes back to it, and is never deleted",
+		func(ctx SpecContext, first, second string) {
+			n := suite.NewNamespace(ctx, map[string]string{
+				"a/web.yaml": deployment, "a/x.yaml": scenario.ConfigMap("x", "v", "1"), "b/keep.yaml": scenario.ConfigMap("keep-b", "v", "1"),
+			})
+			a := n.GitRelease("a", scenario.Edge, "a")
+			a.Spec.Sync.OnFailure = corev1alpha1.OnFailureRollback
+			a.Spec.Sync.Timeout = &metav1.Duration{Duration: 15 * time.Second}
+			n.Create(ctx, a)
+			n.Create(ctx, n.GitRelease("b", scenario.Edge, "b"))
+			n.AwaitReady(ctx, "a")
+			n.AwaitReady(ctx, "b")
+			before := object(ctx, n, "x")
+
+			n.Commit(ctx, map[string]string{"b/x.yaml": scenario.ConfigMap("x", "v", "2"), "a/web.yaml": stuckDeployment}, "a/x.yaml")
+			n.Sync(ctx, "b")
+			n.Sync(ctx, "a")
+			Eventually(ctx, func(g Gomega) {
+				applied := n.AwaitCondition(ctx, "a", corev1alpha1.ConditionApplied, metav1.ConditionTrue)
+				g.Expect(applied.Reason).To(Equal(corev1alpha1.ReasonRolledBack))
+				g.Expect(applied.Message).To(ContainSubstring("left out: ConfigMap %s/x, which Release %s/b has", n.Name, n.Name))
+			}).Should(Succeed())
+			n.AwaitCondition(ctx, "a", corev1alpha1.ConditionHealthy, metav1.ConditionTrue)
+			n.AwaitCondition(ctx, "a", corev1alpha1.ConditionInSync, metav1.ConditionTrue)
+			n.AwaitReady(ctx, "b")
+			Expect(n.Data(ctx, "x")()).To(HaveKeyWithValue("v", "2"))
+
+			n.Commit(ctx, nil, "b/x.yaml")
+			n.Sync(ctx, first)
+			n.Sync(ctx, second)
+			Eventually(ctx, n.Data(ctx, "x")).Should(HaveKeyWithValue("v", "1"))
+			Eventually(ctx, func() []string { return entries(n.Inventory(ctx, "b")) }).Should(Equal([]string{"keep-b"}))
+			n.AwaitReady(ctx, "b")
+			n.AwaitCondition(ctx, "a", corev1alpha1.ConditionInSync, metav1.ConditionTrue)
+			after := object(ctx, n, "x")
+			Expect(after.UID).To(Equal(before.UID))
+			Expect(after.Annotations[corev1alpha1.AnnotationRelease]).To(HaveSuffix("/" + n.Name + "/a"))
+			Expect(n.AwaitCondition(ctx, "a", corev1alpha1.ConditionApplied, metav1.ConditionTrue).Message).NotTo(ContainSubstring("left out"))
+		},
+		Entry("which the one that has it learns first", NodeTimeout(4*time.Minute), "b", "a"),
+		Entry("which the one that is rolled back learns first", NodeTimeout(4*time.Minute), "a", "b"),
+	)
+
 	It("waits in the old Release for people to let it into the new one", func(ctx SpecContext) {
 		n := suite.NewNamespace(ctx, files)
 		n.Create(ctx, n.GitRelease("a", scenario.Edge, "a"))

@@ -49,10 +49,9 @@ func (c *Controller) compare(ctx context.Context, release *corev1alpha1.Release,
 		entries[identity(entry.ObjectKey)] = entry
 	}
 	objects := want.Objects
-	if release.Status.Rollback != nil { // what it left out is another Release's, and in no inventory
+	if release.Status.Rollback != nil { // what it left out is another Release's; the rest was applied, by the condition
 		objects = slices.DeleteFunc(slices.Clone(objects), func(object render.Object) bool {
-			_, ok := entries[identity(object.Key())]
-			return !ok
+			return entries[identity(object.Key())].Digest == ""
 		})
 	}
 	found := findings{compared: len(objects)}

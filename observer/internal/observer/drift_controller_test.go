@@ -458,11 +458,13 @@ func TestTheInformerIsBehindOurOwnWrites(t *testing.T) {
 	w.expectInSync("True InSync", "")
 }
 
-// What a rollback left out is in no inventory, and that is no sync under way: the rest is looked after.
+// What a rollback left out was never applied, and that is no sync under way: the rest is looked after.
 func TestDriftOfWhatARollbackBroughtBack(t *testing.T) {
 	w := newWorld(t)
 	w.applied(configMap)
+	left := entry(other, "")
 	w.want.Objects = append(w.want.Objects, render.Object{Object: testcluster.Object(other), Digest: "of another Release"})
+	w.setEntries(entry(configMap, "digest of "+configMap), left)
 	w.cluster.Put(marked(edited))
 	w.look()
 	w.Expect(w.syncs).To(BeZero(), "it is about to be applied")

@@ -29,16 +29,11 @@ func (c *Controller) withoutMoving(ctx context.Context, s *scope, stale []corev1
 	}
 	left = stale
 	for _, other := range c.kin(s) {
-		newest, err := c.newestContent(ctx, s, other)
-		if err == nil && hasApplied(other, newest.revision) {
-			continue // what it has is in its inventory, and bears its mark
-		}
-		var result *render.Result
-		if err == nil {
-			result, err = c.newestRender(ctx, newest)
-		}
+		result, err := c.heading(ctx, s, other)
 		switch {
-		case err != nil && passes(ctx, err):
+		case err == nil && result == nil:
+			continue // what it has is in its inventory, and bears its mark
+		case err != nil && mayPass(ctx, err):
 			return nil, fmt.Sprintf("%s, until it is known whether Release %s takes over any of them: %v",
 				count(len(stale), "object"), other.Name, err)
 		case err != nil && !s.fresh():
@@ -64,6 +59,21 @@ func (c *Controller) withoutMoving(ctx context.Context, s *scope, stale []corev1
 		}
 	}
 	return left, ""
+}
+
+// heading gives the render that another Release is about to apply; nil when it has applied it. That is the
+// one of its newest content, or what it goes back to for as long as that is the one that failed.
+func (c *Controller) heading(ctx context.Context, s *scope, release *corev1alpha1.Release) (*render.Result, error) {
+	other, err := c.newestContent(ctx, s, release)
+	if err != nil || hasApplied(release, other.revision) {
+		return nil, err
+	}
+	other.request = pendingRequest(release)
+	other.result, err = c.newestRender(ctx, other)
+	if err != nil || !rolledBack(release) || other.rollbackEnds() {
+		return other.result, err
+	}
+	return c.pastRender(ctx, other, release.Status.Rollback.Revision, release.Status.Rollback.Render)
 }
 
 // hasTaken tells whether the object of an entry is in another Release's inventory as applied:

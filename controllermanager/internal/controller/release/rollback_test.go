@@ -217,7 +217,14 @@ func TestRollbackLeavesOutWhatAnotherReleaseHas(t *testing.T) {
 	w.settle()
 	w.target.takeCalls()
 	w.pass()
-	w.Expect(w.target.takeCalls()).NotTo(ContainElement("apply x"), "while nothing changes of the other Release")
+	w.Expect(w.target.takeCalls()).NotTo(Or(ContainElement("apply x"), ContainElement("revert x")), "while nothing changes of the other Release")
+	w.Expect(w.inventory().Spec.Entries).To(ContainElement(And(HaveField("Name", "x"), HaveField("Digest", ""))),
+		"so that it is given back, and not deleted, when the other has it no more")
+	w.Expect(w.standing(xKey)).To(Equal(apply.Holds))
+	w.restart()
+	w.settle()
+	w.Expect(w.inventory().Spec.Entries).To(ContainElement(HaveField("Name", "x")))
+	w.target.takeCalls()
 
 	delete(w.target.failures, "x")
 	w.target.heirs = nil
@@ -254,6 +261,44 @@ func TestRollbackThatLeavesOutAll(t *testing.T) {
 	w.settle()
 	w.Expect(w.condition(corev1alpha1.ConditionApplied)).To(Equal("True RolledBack"))
 	w.Expect(w.target.names()).NotTo(ContainElement("a"))
+}
+
+// What a neighbour that is rolled back brings back is its own, whatever its source says: it is not deleted
+// by who has it no more.
+func TestMoveBackToARolledBackRelease(t *testing.T) {
+	tests := []struct {
+		name   string
+		given  func(*corev1alpha1.RollbackStatus)
+		pruned bool
+	}{
+		{"it is rolled back to what has it", func(*corev1alpha1.RollbackStatus) {}, false},
+		{"its newest render is not the one that failed", func(r *corev1alpha1.RollbackStatus) { r.Failed = "another" }, true},
+		{"the rollback was refused", func(r *corev1alpha1.RollbackStatus) { r.Render, r.Revision = "", "" }, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := settledWorld(t, newRelease(), objectOf("ConfigMap", "keep", 0, "k1"), objectOf("ConfigMap", "x", 0, "x1"))
+			w.config.Renders = w.source
+			next := other("next", rollsBack)
+			next.Spec.Source = w.release().Spec.Source
+			w.create(next)
+			w.source.results["next main@1"] = &render.Result{Digest: "next1", Inputs: "next1", Objects: []render.Object{objectOf("ConfigMap", "x", 0, "x1")}}
+			w.source.results["next main@2"] = &render.Result{Digest: "next2", Inputs: "next2", Objects: []render.Object{objectOf("ConfigMap", "y", 0, "y1")}}
+			w.source.offers("main@2", objectOf("ConfigMap", "keep", 0, "k1"))
+			w.set("next", conditions(isTrue, isTrue, 1), func(r *corev1alpha1.Release) {
+				r.Status.Applied = &corev1alpha1.AppliedStatus{Revision: "main@1", Render: "next1", Generation: 1}
+				r.Status.Rollback = &corev1alpha1.RollbackStatus{Revision: "main@1", Render: "next1", Failed: "next2", FailedRevision: "main@2"}
+				tt.given(r.Status.Rollback)
+			})
+			w.pass()
+			if tt.pruned {
+				w.Expect(w.target.takeCalls()).To(Equal([]string{"prune x"}))
+				return
+			}
+			w.Expect(w.target.takeCalls()).To(BeEmpty())
+			w.Expect(w.message(corev1alpha1.ConditionApplied)).To(ContainSubstring("ConfigMap ns/x moves to Release next, and stays until that has taken it over"))
+		})
+	}
 }
 
 // A Release that is rolled back has what its rollback brings back, whatever its source says.

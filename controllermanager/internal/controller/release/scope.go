@@ -175,10 +175,12 @@ func (s *scope) unapplied() []render.Object {
 	return inventory.Changed(s.entries(), s.result.Objects)
 }
 
-// stale are the entries whose objects are neither rendered nor hooks' any more.
+// stale are the entries whose objects are neither rendered nor hooks' any more. What a rollback leaves out
+// is none of them: who is in the inventory is given the object when the other Release has it no more.
 func (s *scope) stale() []corev1alpha1.InventoryEntry {
 	hooks := slices.Concat(s.result.Hooks, s.result.OtherHooks)
-	return inventory.Stale(s.entries(), inventory.FromObjects(s.result.Objects, hooks))
+	stale := inventory.Stale(s.entries(), inventory.FromObjects(s.result.Objects, hooks))
+	return slices.DeleteFunc(stale, func(e corev1alpha1.InventoryEntry) bool { return s.leavesOut(e.ObjectKey) })
 }
 
 // sync is the part of the status that tells of attempts; it is made when there is none.
