@@ -4,6 +4,7 @@ package delivery
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -61,7 +62,7 @@ var _ = Describe("An object that moves between Releases", func() {
 	)
 
 	DescribeTable("out of a Release that is rolled back goes back to it, and is never deleted",
-		func(ctx SpecContext, first, second string) {
+		func(ctx SpecContext, first, second string, suspend bool) {
 			n := suite.NewNamespace(ctx, map[string]string{
 				"a/web.yaml": deployment, "a/x.yaml": scenario.ConfigMap("x", "v", "1"), "b/keep.yaml": scenario.ConfigMap("keep-b", "v", "1"),
 			})
@@ -87,11 +88,18 @@ var _ = Describe("An object that moves between Releases", func() {
 			n.AwaitReady(ctx, "b")
 			Expect(n.Data(ctx, "x")()).To(HaveKeyWithValue("v", "2"))
 
+			setSuspend := func(value bool) {
+				n.MustKubectl(ctx, "-n", n.Name, "patch", "release", "a", "--type=merge", "-p", fmt.Sprintf(`{"spec":{"suspend":%t}}`, value))
+			}
+			setSuspend(suspend)
 			n.Commit(ctx, nil, "b/x.yaml")
 			n.Sync(ctx, first)
-			n.Sync(ctx, second)
-			Eventually(ctx, n.Data(ctx, "x")).Should(HaveKeyWithValue("v", "1"))
+			if !suspend {
+				n.Sync(ctx, second)
+			}
 			Eventually(ctx, func() []string { return entries(n.Inventory(ctx, "b")) }).Should(Equal([]string{"keep-b"}))
+			setSuspend(false)
+			Eventually(ctx, n.Data(ctx, "x")).Should(HaveKeyWithValue("v", "1"))
 			n.AwaitReady(ctx, "b")
 			n.AwaitCondition(ctx, "a", corev1alpha1.ConditionInSync, metav1.ConditionTrue)
 			after := object(ctx, n, "x")
@@ -99,8 +107,9 @@ var _ = Describe("An object that moves between Releases", func() {
 			Expect(after.Annotations[corev1alpha1.AnnotationRelease]).To(HaveSuffix("/" + n.Name + "/a"))
 			Expect(n.AwaitCondition(ctx, "a", corev1alpha1.ConditionApplied, metav1.ConditionTrue).Message).NotTo(ContainSubstring("left out"))
 		},
-		Entry("which the one that has it learns first", NodeTimeout(4*time.Minute), "b", "a"),
-		Entry("which the one that is rolled back learns first", NodeTimeout(4*time.Minute), "a", "b"),
+		Entry("which the one that has it learns first", NodeTimeout(4*time.Minute), "b", "a", false),
+		Entry("which the one that is rolled back learns first", NodeTimeout(4*time.Minute), "a", "b", false),
+		Entry("which is suspended meanwhile", NodeTimeout(4*time.Minute), "b", "a", true),
 	)
 
 	It("waits in the old Release for people to let it into the new one", func(ctx SpecContext) {
