@@ -46,8 +46,8 @@ func automatic(release *corev1alpha1.Release) bool {
 		release.Spec.Sync.Mode != corev1alpha1.SyncModeManual
 }
 
-// newest gives what another Release is about to have; nil when it has that already: then what
-// it has bears its mark.
+// newest gives what another Release is about to have, or goes back to; nil when it has that already:
+// then what it has bears its mark.
 func (s *Server) newest(ctx context.Context, other *corev1alpha1.Release) (*desired.Desired, error) {
 	other = other.DeepCopy()
 	target, err := s.Host.Connect(ctx, other)
@@ -60,6 +60,10 @@ func (s *Server) newest(ctx context.Context, other *corev1alpha1.Release) (*desi
 	}
 	if applied := other.Status.Applied; applied != nil && applied.Revision == found.Revision && applied.Generation == other.Generation {
 		return nil, nil
+	}
+	if back := other.Status.Rollback; back != nil && back.Render != "" &&
+		(found.Digest == back.Failed || back.FailedInputs != "" && found.Inputs == back.FailedInputs) {
+		return s.Desired.Past(ctx, other, target, back.Revision, back.Render)
 	}
 	return found, nil
 }
@@ -117,7 +121,7 @@ func (s *Server) newestDeclared(ctx context.Context, release *corev1alpha1.Relea
 // Where there are windows, nobody here knows.
 func goesOn(release *corev1alpha1.Release) bool {
 	gated := release.Spec.Lifecycle != nil && len(release.Spec.Lifecycle.Gates) > 0
-	return automatic(release) && !gated && len(release.Spec.Sync.Windows) == 0
+	return automatic(release) && release.Status.Rollback == nil && !gated && len(release.Spec.Sync.Windows) == 0
 }
 
 // lists tells whether the inventory of the Release that a mark names has an object; known is

@@ -90,6 +90,13 @@ func TestWhatLeftTheRender(t *testing.T) {
 				r.Status.Applied = &corev1alpha1.AppliedStatus{Revision: "main@sha1:1"}
 			})
 		}, corev1alpha1.ActionDelete, "left the render"},
+		{"another one is rolled back to what declares it", func(w *world) {
+			w.put(other)
+			w.neighbour("b", rendered("failed", job), func(r *corev1alpha1.Release) {
+				r.Status.Rollback = &corev1alpha1.RollbackStatus{Revision: "main@sha1:0", Render: "good", Failed: "failed"}
+			})
+			w.byDigest = map[string]*desired.Desired{"good": rendered("good", other)}
+		}, corev1alpha1.ActionUnchanged, "moves to Release b, and stays"},
 		{"another one that cannot be rendered", func(w *world) {
 			w.put(other)
 			w.neighbour("b", nil, unchanged)
@@ -127,6 +134,11 @@ func TestWhatComesFromAnotherRelease(t *testing.T) {
 		}, corev1alpha1.ActionUpdate, "moves here"},
 		{"which does not exist", func(*world) {}, corev1alpha1.ActionUpdate, "moves here"},
 		{"which still declares it", func(w *world) { w.neighbour("a", rendered("a", configMap), unchanged) }, corev1alpha1.ActionError, "belongs to Release ns/a"},
+		{"which is rolled back", func(w *world) {
+			w.neighbour("a", rendered("a", job), func(r *corev1alpha1.Release) {
+				r.Status.Rollback = &corev1alpha1.RollbackStatus{Revision: "main@sha1:0", Render: "good", Failed: "a"}
+			})
+		}, corev1alpha1.ActionError, "belongs to Release ns/a"},
 		{"which people sync", func(w *world) {
 			w.neighbour("a", rendered("a", job), func(r *corev1alpha1.Release) { r.Spec.Sync.Mode = corev1alpha1.SyncModeManual })
 		}, corev1alpha1.ActionError, "belongs to Release ns/a"},

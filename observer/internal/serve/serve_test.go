@@ -130,8 +130,8 @@ func (w *world) At(_ context.Context, release *corev1alpha1.Release, _ render.Cl
 	return w.current, w.err
 }
 
-func (w *world) Past(_ context.Context, _ *corev1alpha1.Release, _ render.Cluster, _, _ string) (*desired.Desired, error) {
-	return nil, w.err
+func (w *world) Past(_ context.Context, _ *corev1alpha1.Release, _ render.Cluster, _, digest string) (*desired.Desired, error) {
+	return w.byDigest[digest], w.err
 }
 
 func (w *world) Stored(_ context.Context, _ *corev1alpha1.Release, digest string) (*desired.Desired, error) {
