@@ -29,7 +29,7 @@ import (
 
 // benchmarks are all there are, in the order in which they run.
 func benchmarks() []benchmark.Benchmark {
-	return []benchmark.Benchmark{delivery.Benchmark(), observer.Benchmark(), blackhole.Benchmark(), shards.Benchmark(), api.Benchmark()}
+	return []benchmark.Benchmark{delivery.Benchmark(), observer.Benchmark(), blackhole.Benchmark(), shards.Benchmark(), delivery.Growth(), api.Benchmark()}
 }
 
 // options are what the command line says.

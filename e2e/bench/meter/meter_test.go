@@ -39,8 +39,9 @@ func TestCPUTime(t *testing.T) {
 
 func TestMemory(t *testing.T) {
 	g := NewWithT(t)
-	status := "Name:\tetcd\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\n"
+	status := "Name:\tetcd\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\nRssAnon:\t     512 kB\n"
 	g.Expect(memory(status, "VmRSS")).To(BeEquivalentTo(1 << 20))
+	g.Expect(memory(status, "RssAnon")).To(BeEquivalentTo(512 << 10))
 	g.Expect(memory(status, "VmHWM")).To(BeEquivalentTo(2 << 20))
 	g.Expect(memory(status, "VmSwap")).To(BeZero())
 }

@@ -10,15 +10,6 @@ import (
 	"kumodo.io/convoy/e2e/bench/benchmark"
 )
 
-func TestAnonymous(t *testing.T) {
-	g := NewWithT(t)
-	bytes, err := anonymous("VmRSS:\t  300 kB\nRssAnon:\t  200 kB\nRssFile:\t  100 kB\n")
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(bytes).To(BeEquivalentTo(200 << 10))
-	_, err = anonymous("VmRSS:\t 300 kB\n")
-	g.Expect(err).To(HaveOccurred())
-}
-
 func TestSizes(t *testing.T) {
 	g := NewWithT(t)
 	for _, quick := range []bool{true, false} {

@@ -5,11 +5,9 @@ package observer
 import (
 	"context"
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
 	"time"
 
+	"kumodo.io/convoy/e2e/bench/meter"
 	"kumodo.io/convoy/e2e/bench/report"
 	"kumodo.io/convoy/e2e/bench/stand"
 	"kumodo.io/convoy/e2e/framework/installation"
@@ -61,15 +59,11 @@ func (t *trial) memoryAtRest(ctx context.Context) (map[string]memory, error) {
 // sample adds what the kernel counts of each process.
 func (t *trial) sample(samples map[string][]float64) error {
 	for _, name := range held {
-		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", t.stand.Convoy.Process(name).PID()))
+		usage, err := meter.ReadUsage(t.stand.Convoy.Process(name).PID())
 		if err != nil {
-			return fmt.Errorf("read the memory of %s: %w", name, err)
+			return fmt.Errorf("%s: %w", name, err)
 		}
-		own, err := anonymous(string(status))
-		if err != nil {
-			return fmt.Errorf("read the memory of %s: %w", name, err)
-		}
-		samples[name] = append(samples[name], float64(own))
+		samples[name] = append(samples[name], float64(usage.Own))
 	}
 	return nil
 }
@@ -85,14 +79,6 @@ func (t *trial) inUse(ctx context.Context, samples map[string][]float64) (map[st
 		found[name] = memory{int64(report.Describe(samples[name]).P50), live}
 	}
 	return found, nil
-}
-
-// anonymous reads the line "RssAnon:   123 kB"; the result is in bytes.
-func anonymous(status string) (int64, error) {
-	_, rest, _ := strings.Cut(status, "RssAnon:")
-	line, _, _ := strings.Cut(rest, "\n")
-	kilobytes, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(line), "kB")), 10, 64)
-	return kilobytes << 10, err
 }
 
 // hold adds what the processes hold more than at rest without any Release.

@@ -52,3 +52,22 @@ func Median(samples []float64) float64 {
 	}
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
+
+// Exponent gives e of the curve c*x^e that fits the points best, by least squares of their logarithms: 1 for
+// what grows as x does. There is one for at least two points, all of which are above zero.
+func Exponent(x, y []float64) (e float64, ok bool) {
+	n := float64(len(x))
+	var sumX, sumY, sumXX, sumXY float64
+	for i := range x {
+		if x[i] <= 0 || y[i] <= 0 {
+			return 0, false
+		}
+		logX, logY := math.Log(x[i]), math.Log(y[i])
+		sumX, sumY, sumXX, sumXY = sumX+logX, sumY+logY, sumXX+logX*logX, sumXY+logX*logY
+	}
+	spread := n*sumXX - sumX*sumX
+	if len(x) < 2 || spread == 0 {
+		return 0, false
+	}
+	return (n*sumXY - sumX*sumY) / spread, true
+}

@@ -51,6 +51,30 @@ func TestMedian(t *testing.T) {
 	g.Expect(Median([]float64{9, 1, 5, 3})).To(Equal(4.0))
 }
 
+func TestExponent(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		x, y []float64
+		want float64
+		fits bool
+	}{
+		{"linear", []float64{250, 500, 1000}, []float64{5, 10, 20}, 1, true},
+		{"square", []float64{1, 2, 4}, []float64{3, 12, 48}, 2, true},
+		{"the same for all", []float64{1, 2, 4}, []float64{7, 7, 7}, 0, true},
+		{"around linear", []float64{1, 10, 100}, []float64{2, 10, 200}, 1, true},
+		{"one point", []float64{1}, []float64{1}, 0, false},
+		{"one place", []float64{2, 2}, []float64{1, 3}, 0, false},
+		{"nothing", []float64{1, 2}, []float64{0, 3}, 0, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			e, ok := Exponent(test.x, test.y)
+			g.Expect(ok).To(Equal(test.fits))
+			g.Expect(e).To(BeNumerically("~", test.want, 1e-9))
+		})
+	}
+}
+
 func TestCompare(t *testing.T) {
 	g := NewWithT(t)
 	// The second round was disturbed: both sides took ten times as long.
