@@ -46,6 +46,15 @@ test-e2e: control-plane build ## Run the end-to-end suites against real clusters
 bench: control-plane ## Measure speed and cost; BENCH="-run api/get -quick" chooses, see docs/performance.md
 	@mkdir -p bin && go build -o bin/convoy-bench ./e2e/bench && ./bin/convoy-bench $(BENCH)
 
+.PHONY: bench-quick
+bench-quick: ## Run every benchmark with few objects: to see that it works, not how fast
+	@$(MAKE) --no-print-directory bench BENCH=-quick
+
+.PHONY: bench-counts
+bench-counts: control-plane ## Check that nothing asks or writes more than e2e/bench/counts.yaml allows
+	@mkdir -p bin && go build -o bin/convoy-bench ./e2e/bench
+	@./bin/convoy-bench -quick -run 'delivery/fleet|resync|restart|sync|change' -check e2e/bench/counts.yaml
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target, FUZZTIME=10m each; FUZZ='FuzzTree|archive' chooses, FUZZMEM=2048 bounds the memory in MiB
 	tools/fuzz.sh

@@ -36,7 +36,7 @@ func benchmarks() []benchmark.Benchmark {
 type options struct {
 	list, quick            bool
 	run, variants, profile string
-	out, args              string
+	out, check, args       string
 }
 
 func main() {
@@ -45,6 +45,7 @@ func main() {
 	flag.StringVar(&o.run, "run", "", "run only what matches `name/work`, two regular expressions, for example api/list or B8/^get$")
 	flag.BoolVar(&o.quick, "quick", false, "fewer objects and rounds: to see that it works, not how fast")
 	flag.StringVar(&o.out, "out", "", "`file` for the figures as JSON")
+	flag.StringVar(&o.check, "check", "", "`file` of bounds, a YAML list of {of, what, most}: fail if a figure is above its bound, or was not measured")
 	flag.StringVar(&o.profile, "profile", "", "`folder` for profiles of the servers, made after a work was measured: api, fleet and large of delivery; what is held, after memory and idle of observer")
 	flag.StringVar(&o.variants, "variant", "", "comma-separated `names` of variants that explain figures; see docs/performance.md")
 	flag.StringVar(&o.args, "apiserver-args", "", "`flags` for convoy-apiserver, separated by spaces: to compare settings")
@@ -62,6 +63,12 @@ func run(ctx context.Context, o options) error {
 	selection, err := benchmark.Select(o.run)
 	if err != nil {
 		return err
+	}
+	var bounds []report.Bound
+	if o.check != "" {
+		if bounds, err = report.ReadBounds(o.check); err != nil {
+			return err
+		}
 	}
 	document := &report.Document{Command: os.Args, Started: time.Now(), Machine: report.ThisMachine()}
 	for _, b := range benchmarks() {
@@ -84,10 +91,15 @@ func run(ctx context.Context, o options) error {
 	if !o.list && len(document.Reports) == 0 {
 		return fmt.Errorf("nothing matches -run %s; see -list", o.run)
 	}
-	if o.out == "" || o.list {
+	if o.list {
 		return nil
 	}
-	return document.Write(o.out)
+	if o.out != "" {
+		if err := document.Write(o.out); err != nil {
+			return err
+		}
+	}
+	return document.Check(bounds)
 }
 
 // measure runs a benchmark in a folder of its own, which is left when the run fails.
