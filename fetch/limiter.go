@@ -30,8 +30,9 @@ const (
 // however much, they do not hold up the others. Those that wait for others of this process do not
 // count there: what they wait for may need a slot of the same host. They keep their tenant from
 // beginning more, once they are half of what other tenants leave; who holds memory that they may
-// wait for begins all the same. Those who wait have their turns in the order in which they came, as
-// far as their hosts and tenants allow.
+// wait for begins all the same, and is not held up by those of its host that wait. As far as hosts and
+// tenants allow, the turns of those who wait go round among the tenants, and to those of one in the
+// order in which they came.
 type limiter struct {
 	total int
 
@@ -62,8 +63,10 @@ type slot struct {
 	// may be read from still.
 	begun, aside, yielded, done bool
 	waits, bytes                int
-	// got is when it had its last turn, and late that it goes to the end of the queue for the next.
+	// got is when it had its last turn, used for how long it had a slot before that, and late that it
+	// comes after all others of its tenant the next time, since that was for long.
 	got  time.Time
+	used time.Duration
 	late bool
 	// patience is what is left of it, since when the operation waits, and timer its end.
 	patience time.Duration
@@ -174,10 +177,9 @@ func (s *slot) received(ctx context.Context, bytes int) {
 	s.bytes += bytes
 	s.patience = min(patience, s.patience+patience*time.Duration(bytes)/pace)
 	enough := s.bytes <= light || s.yielded
-	if s.begun && s.holds() && len(l.queue) > 0 && time.Since(s.got) > slice {
+	if s.begun && s.holds() && len(l.queue) > 0 && s.used+time.Since(s.got) > slice {
 		s.disarm()
 		s.stand()
-		s.late = true
 	}
 	l.mu.Unlock()
 	if !enough {
@@ -195,8 +197,8 @@ func (s *slot) goOn(ctx context.Context) {
 	}
 	turn := s.turn
 	if !slices.Contains(l.queue, s) {
-		// It came before all those who have not had a turn yet, unless it had one for long.
-		at := slices.IndexFunc(l.queue, func(other *slot) bool { return !other.begun })
+		// It came before those of its tenant who have not had a turn yet, unless it had one for long.
+		at := slices.IndexFunc(l.queue, func(other *slot) bool { return other.tenant == s.tenant && !other.begun })
 		if at < 0 || s.late {
 			at = len(l.queue)
 		}
@@ -244,6 +246,9 @@ func (s *slot) holds() bool { return !s.aside && !s.yielded && !s.done }
 func (s *slot) stand() {
 	l := s.limiter
 	s.aside, s.turn = true, make(chan struct{})
+	if s.used += time.Since(s.got); s.used > slice {
+		s.used, s.late = 0, true
+	}
 	l.aside++
 	l.busy--
 	l.hosts[s.host].busy--
@@ -300,36 +305,65 @@ func mayHave(has, total, others int) bool { return has < (total-others+1)/2 }
 
 // grant gives slots to those who wait.
 func (l *limiter) grant() {
-	l.queue = slices.DeleteFunc(l.queue, func(s *slot) bool {
-		of := l.hosts[s.host]
-		if of == nil {
-			of = &share{}
+	for {
+		next := slices.IndexFunc(l.queue, l.mayGoOn)
+		if next < 0 {
+			return
 		}
-		// Whoever has begun is not held up by those that stepped aside.
-		has := of.all
-		if s.begun {
-			has = of.busy
-		}
-		if l.busy == l.total || !mayHave(has, l.total, l.busy-of.busy) || !s.begun && !s.holdsMemory && l.crowded(s.tenant) {
-			return false
-		}
-		if s.yielded {
-			l.countYielded(s.tenant, -1)
-		}
-		l.busy++
-		of.busy++
-		if s.aside {
-			l.aside--
-		} else {
-			of.all++
-			l.hosts[s.host] = of
-		}
-		s.begun, s.aside, s.yielded, s.late = true, false, false, false
-		s.got = time.Now()
-		close(s.turn)
-		if s.waits > 0 {
-			s.arm()
-		}
-		return true
-	})
+		s := l.queue[next]
+		l.queue = slices.Delete(l.queue, next, next+1)
+		// That was its tenant's turn.
+		slices.SortStableFunc(l.queue, func(a, b *slot) int { return compare(a.tenant == s.tenant, b.tenant == s.tenant) })
+		l.give(s)
+	}
+}
+
+// compare puts what is not before what is.
+func compare(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// mayGoOn says whether one of those who wait may have a slot now.
+func (l *limiter) mayGoOn(s *slot) bool {
+	of := l.hosts[s.host]
+	if of == nil {
+		of = &share{}
+	}
+	// Whoever has begun, or holds what others may wait for, is not held up by those that stepped aside.
+	has, urgent := of.all, s.begun || s.holdsMemory
+	if urgent {
+		has = of.busy
+	}
+	return l.busy < l.total && mayHave(has, l.total, l.busy-of.busy) && (urgent || !l.crowded(s.tenant))
+}
+
+// give gives a slot to one who waited.
+func (l *limiter) give(s *slot) {
+	if s.yielded {
+		l.countYielded(s.tenant, -1)
+	}
+	of := l.hosts[s.host]
+	if of == nil {
+		of = &share{}
+		l.hosts[s.host] = of
+	}
+	l.busy++
+	of.busy++
+	if s.aside {
+		l.aside--
+	} else {
+		of.all++
+	}
+	s.begun, s.aside, s.yielded, s.late = true, false, false, false
+	s.got = time.Now()
+	close(s.turn)
+	if s.waits > 0 {
+		s.arm()
+	}
 }

@@ -337,6 +337,92 @@ func TestWhoIsJustFastEnoughDoesNotKeepASlotForEver(t *testing.T) {
 	})
 }
 
+// TestTurnsGoRoundAmongTenants whether or not those who wait have begun.
+func TestTurnsGoRoundAmongTenants(t *testing.T) {
+	g := NewWithT(t)
+	l := newLimiter(1)
+	has := lining(l, l.slot("crowd", "has"))
+	began := lining(l, l.slot("crowd", "has"))
+	names := map[*slot]string{began: "crowd, begun"}
+	for n := range 3 {
+		names[lining(l, l.slot("crowd", fmt.Sprint(n)))] = "crowd"
+	}
+	names[lining(l, l.slot("team", "a"))] = "team"
+	names[lining(l, l.slot("team", "b"))] = "team"
+	names[lining(l, l.slot("other", "c"))] = "other"
+	began.begun = true // as one is that stepped aside
+	var turns []string
+	for len(names) > 0 {
+		has.release()
+		for s, name := range names {
+			if s.holds() && s.begun && !s.got.IsZero() {
+				has = s
+				turns = append(turns, name)
+				delete(names, s)
+				break
+			}
+		}
+	}
+	has.release()
+	g.Expect(turns).To(Equal([]string{"crowd, begun", "team", "other", "crowd", "team", "crowd", "crowd"}))
+	g.Expect(l.busy + len(l.hosts) + len(l.queue)).To(BeZero())
+}
+
+// TestWhoHoldsMemoryIsNotHeldUpByThoseWhoWait for the same host: others may wait for that memory.
+func TestWhoHoldsMemoryIsNotHeldUpByThoseWhoWait(t *testing.T) {
+	g := NewWithT(t)
+	l := newLimiter(2)
+	hangs := lined(l, "hangs")
+	hangs.await()
+	hangs.stepAside()
+	next, holds := lined(l, "hangs"), l.slot("team", "hangs")
+	g.Expect(next.turn).NotTo(BeClosed())
+	holds.holdsMemory = true
+	g.Expect(lining(l, holds).turn).To(BeClosed())
+}
+
+// TestHostsThatSendInBurstsKeepNobodyOut however many they are: what they send is just enough for another
+// turn each time.
+func TestHostsThatSendInBurstsKeepNobodyOut(t *testing.T) {
+	for _, c := range []struct {
+		tenant string
+		within time.Duration
+	}{{"team", 10 * time.Second}, {"crowd", 10 * slice}} {
+		t.Run(c.tenant, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := NewWithT(t)
+				l := newLimiter(8)
+				stop, cancel := context.WithCancel(t.Context())
+				var bursts sync.WaitGroup
+				defer bursts.Wait()
+				defer cancel()
+				for host := range 48 {
+					time.Sleep(17 * time.Millisecond)
+					bursts.Go(func() {
+						s := l.slot("crowd", fmt.Sprint("bursts-", host))
+						if s.acquire(stop) != nil {
+							return
+						}
+						defer s.release()
+						for stop.Err() == nil {
+							ended := s.await()
+							time.Sleep(2 * patience)
+							ended()
+							s.received(stop, pace)
+						}
+					})
+				}
+				time.Sleep(20 * time.Second)
+				ctx, end := context.WithTimeout(t.Context(), c.within)
+				defer end()
+				s := l.slot(c.tenant, "fine")
+				g.Expect(s.acquire(ctx)).To(Succeed())
+				s.release()
+			})
+		})
+	}
+}
+
 // TestWhoWaitsForOthersKeepsItsTenantFromBeginningMore once they are many, and nobody else.
 func TestWhoWaitsForOthersKeepsItsTenantFromBeginningMore(t *testing.T) {
 	g := NewWithT(t)
