@@ -34,9 +34,9 @@ func benchmarks() []benchmark.Benchmark {
 
 // options are what the command line says.
 type options struct {
-	list, quick            bool
-	run, variants, profile string
-	out, check, args       string
+	list, quick             bool
+	run, variants, profile  string
+	out, plots, check, args string
 }
 
 func main() {
@@ -45,6 +45,7 @@ func main() {
 	flag.StringVar(&o.run, "run", "", "run only what matches `name/work`, two regular expressions, for example api/list or B8/^get$")
 	flag.BoolVar(&o.quick, "quick", false, "fewer objects and rounds: to see that it works, not how fast")
 	flag.StringVar(&o.out, "out", "", "`file` for the figures as JSON")
+	flag.StringVar(&o.plots, "plots", "", "`folder` for plots of what grows, as SVG: growth")
 	flag.StringVar(&o.check, "check", "", "`file` of bounds, a YAML list of {of, what, most}: fail if a figure is above its bound, or was not measured")
 	flag.StringVar(&o.profile, "profile", "", "`folder` for profiles of the servers, made after a work was measured: api, fleet and large of delivery; what is held, after memory and idle of observer")
 	flag.StringVar(&o.variants, "variant", "", "comma-separated `names` of variants that explain figures; see docs/performance.md")
@@ -96,6 +97,11 @@ func run(ctx context.Context, o options) error {
 	}
 	if o.out != "" {
 		if err := document.Write(o.out); err != nil {
+			return err
+		}
+	}
+	if o.plots != "" {
+		if err := document.Plot(o.plots); err != nil {
 			return err
 		}
 	}

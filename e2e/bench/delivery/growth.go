@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -30,8 +29,6 @@ type growth struct {
 	*trial
 	rest  time.Duration // for which nothing happens
 	empty map[string]held
-	// points are what was measured, by what it is, in the order of numbers.
-	points map[string][]float64
 }
 
 // held is what a process holds, in bytes: pages that it made itself, and what of its heap is in use.
@@ -61,7 +58,7 @@ func runGrowth(ctx context.Context, settings benchmark.Settings) (_ *report.Repo
 	}
 	defer func() { err = errors.Join(err, t.stop(ctx)) }()
 	t.report = &report.Report{Settings: map[string]any{"releases": numbers, "objectsOfEach": objectsOfOne, "rest": rest.String()}}
-	g := &growth{trial: t, rest: rest, points: map[string][]float64{}}
+	g := &growth{trial: t, rest: rest}
 	if g.empty, _, err = g.atRest(ctx, 0); err != nil {
 		return nil, err
 	}
@@ -71,7 +68,7 @@ func runGrowth(ctx context.Context, settings benchmark.Settings) (_ *report.Repo
 			return nil, fmt.Errorf("%d Releases: %w", n, err)
 		}
 	}
-	g.exponents(numbers)
+	g.exponents()
 	return t.report, nil
 }
 
@@ -83,6 +80,11 @@ func (g *growth) measure(ctx context.Context, n int) error {
 		return err
 	}
 	g.point(n, "until all is applied", "s", applied.Seconds())
+	stored, err := g.stored(ctx)
+	if err != nil {
+		return err
+	}
+	g.point(n, "Releases and inventories, as they are stored", "KiB", stored/1024)
 	now, costs, err := g.atRest(ctx, n)
 	if err != nil {
 		return err
@@ -161,6 +163,19 @@ func (g *growth) atRest(ctx context.Context, n int) (map[string]held, meter.Cost
 	return found, costs, err
 }
 
+// stored gives how many bytes the Releases and their inventories have: they are stored as they are served.
+func (g *growth) stored(ctx context.Context) (bytes float64, err error) {
+	client := g.releases.api.CoreV1alpha1().RESTClient()
+	for _, resource := range []string{"releases", "releaseinventories"} {
+		list, err := client.Get().Namespace(namespace).Resource(resource).DoRaw(ctx)
+		if err != nil {
+			return 0, err
+		}
+		bytes += float64(len(list))
+	}
+	return bytes, nil
+}
+
 // live collects the garbage of the controllers and gives what is in use.
 func (g *growth) live(ctx context.Context) (map[string]held, error) {
 	found := map[string]held{}
@@ -176,18 +191,20 @@ func (g *growth) live(ctx context.Context) (map[string]held, error) {
 
 func (g *growth) point(n int, what, unit string, value float64) {
 	g.figure(fmt.Sprintf("%d Releases", n), what, unit, []float64{value})
-	g.points[what] = append(g.points[what], value)
+	i := slices.IndexFunc(g.report.Series, func(s report.Series) bool { return s.What == what })
+	if i < 0 {
+		i = len(g.report.Series)
+		g.report.Series = append(g.report.Series, report.Series{What: what, Unit: unit, Of: "Releases"})
+	}
+	s := &g.report.Series[i]
+	s.X, s.Y = append(s.X, float64(n)), append(s.Y, value)
 }
 
 // exponents adds how what was measured grows with the number of Releases.
-func (g *growth) exponents(numbers []int) {
-	var of []float64
-	for _, n := range numbers {
-		of = append(of, float64(n))
-	}
-	for _, what := range slices.Sorted(maps.Keys(g.points)) {
-		if exponent, ok := report.Exponent(of, g.points[what]); ok {
-			g.figure(fmt.Sprintf("exponent, the target is %g", growthTarget), what, "", []float64{exponent})
+func (g *growth) exponents() {
+	for _, s := range g.report.Series {
+		if exponent, ok := report.Exponent(s.X, s.Y); ok {
+			g.figure(fmt.Sprintf("exponent, the target is %g", growthTarget), s.What, "", []float64{exponent})
 		}
 	}
 }

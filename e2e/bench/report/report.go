@@ -33,6 +33,7 @@ type Report struct {
 	Reference   string       `json:"reference,omitempty"`
 	Comparisons []Comparison `json:"comparisons,omitempty"`
 	Figures     []Figure     `json:"figures,omitempty"`
+	Series      []Series     `json:"series,omitempty"`
 }
 
 // Figure is a number that is compared with nothing in the run.
