@@ -445,23 +445,29 @@ func TestObjectsThatAreNotAppliedYet(t *testing.T) {
 		entries []corev1alpha1.InventoryEntry
 		status  corev1alpha1.HealthStatus
 		summary corev1alpha1.HealthSummary
+		// rolledBack is true while what is applied is not the newest
+		rolledBack bool
 	}{
 		{"all is applied", metav1.ConditionTrue, 2, []corev1alpha1.InventoryEntry{entry(configMap, "d1"), entry(ready, "d2")},
-			corev1alpha1.HealthHealthy, corev1alpha1.HealthSummary{Healthy: 2}},
+			corev1alpha1.HealthHealthy, corev1alpha1.HealthSummary{Healthy: 2}, false},
 		{"an apply failed", metav1.ConditionFalse, 3, []corev1alpha1.InventoryEntry{entry(configMap, "d1"), entry(ready, "d2"), written(secretMap)},
-			corev1alpha1.HealthMissing, corev1alpha1.HealthSummary{Healthy: 2, Missing: 1}},
+			corev1alpha1.HealthMissing, corev1alpha1.HealthSummary{Healthy: 2, Missing: 1}, false},
 		{"an apply failed, because another owns the object", metav1.ConditionFalse, 2, []corev1alpha1.InventoryEntry{written(configMap), entry(ready, "d2")},
-			corev1alpha1.HealthMissing, corev1alpha1.HealthSummary{Healthy: 1, Missing: 1}},
+			corev1alpha1.HealthMissing, corev1alpha1.HealthSummary{Healthy: 1, Missing: 1}, false},
 		{"an apply was refused, and its entry is taken back", metav1.ConditionFalse, 3, []corev1alpha1.InventoryEntry{entry(configMap, "d1"), entry(ready, "d2")},
-			corev1alpha1.HealthMissing, corev1alpha1.HealthSummary{Healthy: 2, Missing: 1}},
+			corev1alpha1.HealthMissing, corev1alpha1.HealthSummary{Healthy: 2, Missing: 1}, false},
 		{"an object is about to be applied again", metav1.ConditionFalse, 2, []corev1alpha1.InventoryEntry{entry(configMap, "d1"), entry(ready, "")},
-			corev1alpha1.HealthHealthy, corev1alpha1.HealthSummary{Healthy: 2}},
+			corev1alpha1.HealthHealthy, corev1alpha1.HealthSummary{Healthy: 2}, false},
 		{"an object left the render and is kept", metav1.ConditionTrue, 1, []corev1alpha1.InventoryEntry{entry(configMap, "d1"), entry(secretMap, "")},
-			corev1alpha1.HealthHealthy, corev1alpha1.HealthSummary{Healthy: 1}},
+			corev1alpha1.HealthHealthy, corev1alpha1.HealthSummary{Healthy: 1}, false},
 		{"a larger render waits", metav1.ConditionTrue, 5, []corev1alpha1.InventoryEntry{entry(configMap, "d1")},
-			corev1alpha1.HealthHealthy, corev1alpha1.HealthSummary{Healthy: 1}},
+			corev1alpha1.HealthHealthy, corev1alpha1.HealthSummary{Healthy: 1}, false},
+		{"a rollback left an object out", metav1.ConditionTrue, 2, []corev1alpha1.InventoryEntry{entry(configMap, "d1"), written(secretMap)},
+			corev1alpha1.HealthHealthy, corev1alpha1.HealthSummary{Healthy: 1}, true},
+		{"a rollback is under way", metav1.ConditionFalse, 2, []corev1alpha1.InventoryEntry{entry(configMap, "d1"), written(secretMap)},
+			corev1alpha1.HealthMissing, corev1alpha1.HealthSummary{Healthy: 1, Missing: 1}, true},
 		{"nothing was applied yet", metav1.ConditionFalse, 5, nil,
-			corev1alpha1.HealthMissing, corev1alpha1.HealthSummary{Missing: 5}},
+			corev1alpha1.HealthMissing, corev1alpha1.HealthSummary{Missing: 5}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t)
@@ -470,6 +476,9 @@ func TestObjectsThatAreNotAppliedYet(t *testing.T) {
 			w.setRelease(func(r *corev1alpha1.Release) {
 				setApplied(r, test.applied, "Reason")
 				r.Status.Render = &corev1alpha1.RenderStatus{Objects: test.objects}
+				if test.rolledBack {
+					r.Status.Rollback = &corev1alpha1.RollbackStatus{Render: "good"}
+				}
 			})
 			if test.entries != nil {
 				w.setEntries(test.entries...)
@@ -483,9 +492,13 @@ func TestObjectsThatAreNotAppliedYet(t *testing.T) {
 				if !neverApplied(one) {
 					continue
 				}
-				w.Expect(report.Objects[i].Message).To(Equal("not applied yet"))
+				message := Equal("not applied yet")
+				if test.rolledBack && test.applied == metav1.ConditionTrue {
+					message = Equal("left out of the rollback: another Release has it, and gives it back when it has it no more")
+				}
+				w.Expect(report.Objects[i].Message).To(message)
 				w.Expect(w.inventory().Status.Health[i].Status).To(Equal(corev1alpha1.HealthMissing))
-				w.Expect(w.inventory().Status.Health[i].Message).To(Equal("not applied yet"))
+				w.Expect(w.inventory().Status.Health[i].Message).To(message)
 				w.Expect(w.inventory().Status.Summary.Missing).To(BeEquivalentTo(1))
 			}
 		})

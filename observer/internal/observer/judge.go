@@ -123,7 +123,7 @@ func (c *HealthController) judge(ctx context.Context, release *corev1alpha1.Rele
 		one.object, one.entry = objectOf(*entry), fingerprint(*entry)
 		if neverApplied(*entry) {
 			one.assessment = said.one(assessment{served: true, Result: health.Result{
-				Status: corev1alpha1.HealthMissing, Message: "not applied yet", Rule: "inventory",
+				Status: corev1alpha1.HealthMissing, Message: whyNotApplied(release), Rule: "inventory",
 			}})
 			continue
 		}
@@ -185,6 +185,14 @@ func (j judgement) stands(entry *corev1alpha1.InventoryEntry, now uint64, noneBe
 // far. What the cluster has of that name, if anything, is not the Release's.
 func neverApplied(entry corev1alpha1.InventoryEntry) bool {
 	return entry.UID == "" && entry.Digest == ""
+}
+
+// whyNotApplied says of a Release why an object in its inventory was never applied.
+func whyNotApplied(release *corev1alpha1.Release) string {
+	if release.Status.Rollback != nil && !incomplete(release) {
+		return "left out of the rollback: another Release has it, and gives it back when it has it no more"
+	}
+	return "not applied yet"
 }
 
 // existing judges an object of a kind that is well by existing, when its watch has it as it was

@@ -30,7 +30,7 @@ func TestFormats(t *testing.T) {
 		{"/diff/ns/app?output=patch", "", "application/json", `[{"version":"v1","kind":"ConfigMap","namespace":"ns","name":"cm","action":"update","patch":[{"op":"replace","path":"/data/a","value":"1"}]`},
 		{"/preview/ns/app?output=text", "", "text/plain; charset=utf-8", "revision main@sha1:1\nrender d\nplan sha256:"},
 		{"/health/ns/app?output=text", "", "text/plain; charset=utf-8", "OBJECT"},
-		{"/history/ns/app?output=text", "", "text/plain; charset=utf-8", "ID   REVISION"},
+		{"/history/ns/app?output=text", "", "text/plain; charset=utf-8", "ID   REVISION   RENDER       OUTCOME   REASON   OBJECTS   REQUESTED BY"},
 		{"/history/ns/app?id=4&output=text", "", "text/plain; charset=utf-8", "---\napiVersion: v1\n"},
 		{"/nothing/ns/app?output=text", "", "text/plain; charset=utf-8", "404"},
 	} {

@@ -107,10 +107,10 @@ func historyText(ctx context.Context, w io.Writer, history *corev1alpha1.Release
 		return nil
 	}
 	table := tabwriter.NewWriter(w, 0, 8, 3, ' ', 0)
-	fmt.Fprint(table, "ID\tREVISION\tRENDER\tOUTCOME\tAT\tMESSAGE\n")
+	fmt.Fprint(table, "ID\tREVISION\tRENDER\tOUTCOME\tREASON\tOBJECTS\tREQUESTED BY\tAT\tMESSAGE\n")
 	for _, entry := range history.Entries {
-		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\n", entry.ID, entry.Revision, entry.Render, entry.Outcome,
-			entry.At.UTC().Format(time.RFC3339), oneLine(entry.Message))
+		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", entry.ID, entry.Revision, entry.Render, entry.Outcome,
+			entry.Reason, entry.Objects, oneLine(entry.RequestedBy), entry.At.UTC().Format(time.RFC3339), oneLine(entry.Message))
 	}
 	return table.Flush()
 }
