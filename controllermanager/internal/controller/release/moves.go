@@ -115,13 +115,13 @@ func (c *Controller) newestContent(ctx context.Context, s *scope, release *corev
 	if s.source != nil {
 		age = min(age, s.want.MaxAge)
 	}
-	want := fetch.Want{Namespace: other.key.Namespace, Source: other.source, Content: release.Spec.Source, MaxAge: age}
-	found, err := c.resolve(ctx, release, want)
+	other.want = fetch.Want{Namespace: other.key.Namespace, Source: other.source, Content: release.Spec.Source, MaxAge: age}
+	found, err := c.resolve(ctx, release, other.want)
 	if err != nil {
 		return nil, err
 	}
 	other.revision = found.revision
-	other.artifact, err = c.fetch(ctx, release, want, other.revision)
+	other.artifact, err = c.fetch(ctx, release, other.want, other.revision)
 	return other, err
 }
 

@@ -15,6 +15,7 @@ import (
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 	"kumodo.io/convoy/controllermanager/internal/apply"
 	"kumodo.io/convoy/render"
+	"kumodo.io/convoy/render/store"
 )
 
 func rollsBack(r *corev1alpha1.Release) { r.Spec.Sync.OnFailure = corev1alpha1.OnFailureRollback }
@@ -269,20 +270,26 @@ func TestMoveBackToARolledBackRelease(t *testing.T) {
 	tests := []struct {
 		name   string
 		given  func(*corev1alpha1.RollbackStatus)
+		stored bool // what it is rolled back to
 		pruned bool
 	}{
-		{"it is rolled back to what has it", func(*corev1alpha1.RollbackStatus) {}, false},
-		{"its newest render is not the one that failed", func(r *corev1alpha1.RollbackStatus) { r.Failed = "another" }, true},
-		{"the rollback was refused", func(r *corev1alpha1.RollbackStatus) { r.Render, r.Revision = "", "" }, true},
+		{"it is rolled back to what has it", func(*corev1alpha1.RollbackStatus) {}, true, false},
+		{"without a render store", func(*corev1alpha1.RollbackStatus) {}, false, false},
+		{"its newest render is not the one that failed", func(r *corev1alpha1.RollbackStatus) { r.Failed = "another" }, true, true},
+		{"the rollback was refused", func(r *corev1alpha1.RollbackStatus) { r.Render, r.Revision = "", "" }, true, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := settledWorld(t, newRelease(), objectOf("ConfigMap", "keep", 0, "k1"), objectOf("ConfigMap", "x", 0, "x1"))
-			w.config.Renders = w.source
+			good := &render.Result{Digest: "next1", Inputs: "next1", Objects: []render.Object{objectOf("ConfigMap", "x", 0, "x1")}}
+			w.source.results["next main@1"] = good
+			if tt.stored {
+				w.config.Renders = w.source
+				w.source.stored["next1"] = store.Record{Result: good}
+			}
 			next := other("next", rollsBack)
 			next.Spec.Source = w.release().Spec.Source
 			w.create(next)
-			w.source.results["next main@1"] = &render.Result{Digest: "next1", Inputs: "next1", Objects: []render.Object{objectOf("ConfigMap", "x", 0, "x1")}}
 			w.source.results["next main@2"] = &render.Result{Digest: "next2", Inputs: "next2", Objects: []render.Object{objectOf("ConfigMap", "y", 0, "y1")}}
 			w.source.offers("main@2", objectOf("ConfigMap", "keep", 0, "k1"))
 			w.set("next", conditions(isTrue, isTrue, 1), func(r *corev1alpha1.Release) {

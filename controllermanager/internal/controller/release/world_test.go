@@ -66,7 +66,10 @@ func (s *source) Resolve(_ context.Context, want fetch.Want) (string, time.Time,
 	return s.revision, time.Time{}, s.err
 }
 
-func (s *source) Fetch(_ context.Context, _ fetch.Want, revision string) (*fetch.Artifact, error) {
+func (s *source) Fetch(_ context.Context, want fetch.Want, revision string) (*fetch.Artifact, error) {
+	if want.Source == nil {
+		return nil, errors.New("there is no source to fetch from")
+	}
 	return &fetch.Artifact{Revision: revision, Path: "apps", Digest: "digest of " + revision}, s.err
 }
 
