@@ -47,10 +47,20 @@ func (a *Assessor) AssessIn(obj *unstructured.Unstructured, around Surroundings)
 // Existing gives the judgement that every object of a kind gets by existing, unless it is
 // being deleted, whatever is in it: no need to read one. ok is false for other kinds.
 func (a *Assessor) Existing(gk schema.GroupKind) (_ Result, ok bool) {
-	if !exists(gk) || slices.ContainsFunc(a.sets, func(set *RuleSet) bool { return len(set.rules[gk]) > 0 }) {
+	rule, ok := a.Builtin(gk)
+	if !ok || !exists(gk) {
 		return Result{}, false
 	}
 	result := existing(nil)
-	result.Rule = builtinRule(gk)
+	result.Rule = rule
 	return result, true
+}
+
+// Builtin names the rule by which every object of a kind is judged that is not being deleted, as Result.Rule
+// does. ok is false for kinds that are not built in, and those that a rule set has a rule for.
+func (a *Assessor) Builtin(gk schema.GroupKind) (rule string, ok bool) {
+	if builtin(gk) == nil || slices.ContainsFunc(a.sets, func(set *RuleSet) bool { return len(set.rules[gk]) > 0 }) {
+		return "", false
+	}
+	return builtinRule(gk), true
 }

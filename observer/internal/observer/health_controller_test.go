@@ -5,6 +5,7 @@ package observer
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -173,6 +174,67 @@ func TestObjectThatIsAsItWasAppliedIsNotRead(t *testing.T) {
 	w.awaitWatch(configMap)
 	w.judge()
 	w.Expect(w.statuses()).To(HaveKeyWithValue("cm", corev1alpha1.HealthMissing))
+}
+
+// What an earlier process found of an object that is as it was applied need not be found again at once.
+func TestWhatAnEarlierProcessFoundIsNotRead(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		do    func(w *world)
+		later time.Duration // after the new process has looked for the first time
+		asked int
+	}{
+		{"nothing changed", func(*world) {}, 0, 0},
+		{"the object changed", func(w *world) { w.cluster.Put(marked(ready)); w.awaitWatch(ready) }, 0, 1},
+		{"it was written for another generation", func(w *world) {
+			entries := w.inventory().Spec.Entries
+			entries[0].Stage++
+			w.setEntries(entries...)
+		}, 0, 1},
+		{"it was not well", func(w *world) {
+			inventory := w.inventory()
+			inventory.Status.Health[0].Status = corev1alpha1.HealthUnknown
+			w.store(inventories, false, inventory)
+			w.see()
+		}, 0, 1},
+		{"there is a rule for its kind", func(w *world) {
+			set := ruleSet("ns", "web")
+			set.Spec.Rules[0].Target = extv1alpha1.HealthRuleTarget{Group: "apps", Kind: "Deployment"}
+			w.Expect(w.sets.Add(set)).To(Succeed())
+		}, 0, 1},
+		{"that was long ago", func(*world) {}, 2 * trust, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.cluster.Put(marked(ready))
+			w.setRelease(nothing)
+			w.setEntries(entry(ready, "d1"))
+			w.judge()
+			w.awaitWatch(ready)
+			applied := entry(ready, "d2")
+			applied.ResourceVersion = w.live(ready)
+			w.setEntries(applied)
+			w.judge()
+			w.Expect(w.statuses()).To(Equal(map[string]corev1alpha1.HealthStatus{"web": corev1alpha1.HealthHealthy}))
+
+			test.do(w)
+			w.health.Forget(key)
+			w.cluster.Asked()
+			w.judge()
+			if test.later > 0 {
+				w.clock.Step(test.later)
+				w.judge()
+			}
+			read := slices.DeleteFunc(w.cluster.Asked(), func(request string) bool { return request != "GET "+w.cluster.Path(ready) })
+			w.Expect(read).To(HaveLen(test.asked))
+			if test.asked == 0 {
+				w.Expect(w.statuses()).To(Equal(map[string]corev1alpha1.HealthStatus{"web": corev1alpha1.HealthHealthy}))
+				report, err := w.health.Report(t.Context(), w.release())
+				w.Expect(err).NotTo(HaveOccurred())
+				w.Expect(report.Objects[0].Rule).To(Equal("builtin/apps/Deployment"))
+			}
+		})
+	}
 }
 
 // What is about to be applied for the first time is worth a word only when it takes a while.

@@ -4,6 +4,7 @@ package observer
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -36,8 +37,8 @@ type assessment struct {
 	served bool
 	// err is why the object could not be read.
 	err error
-	// until is when what was told of what lies beside the object is to be asked for anew; zero:
-	// nothing was.
+	// until is when what was told of what lies beside the object, or by an earlier process, is to be
+	// asked for anew; zero: nothing was.
 	until time.Time
 }
 
@@ -116,6 +117,7 @@ func (c *HealthController) judge(ctx context.Context, release *corev1alpha1.Rele
 	results, said := make([]judgement, len(entries)), assessments{}
 	at, since := c.Clock.Now(), c.unwell(inventory)
 	find := finder(before.results, func(one *judgement) uint64 { return one.object })
+	earlier, trusted := told(inventory, before), at.Add(trust+rand.N(trust))
 	var places []int
 	var keys []corev1alpha1.ObjectKey
 	for i := range entries {
@@ -135,6 +137,10 @@ func (c *HealthController) judge(ctx context.Context, release *corev1alpha1.Rele
 		}
 		if result, ok := existing(assessor, entry, version, seen); ok {
 			one.version, one.assessment = version, said.one(assessment{rules: rules, served: true, Result: result})
+			continue
+		}
+		if result, ok := wasHealthy(assessor, entry, earlier(i), version, seen); ok {
+			one.version, one.assessment = version, said.one(assessment{rules: rules, served: true, Result: result, until: trusted})
 			continue
 		}
 		places, keys = append(places, i), append(keys, entry.ObjectKey)
@@ -202,6 +208,34 @@ func existing(assessor *health.Assessor, entry *corev1alpha1.InventoryEntry, ver
 		return health.Result{}, false
 	}
 	return assessor.Existing(schema.GroupKind{Group: entry.Group, Kind: entry.Kind})
+}
+
+// trust is for how long, and up to twice that, a judgement counts that an earlier process made: it may have
+// judged by other rules.
+const trust = time.Hour
+
+// told finds what an earlier process wrote of the entry at a place, for a process that knows nothing of them
+// yet; the zero value when that was of another generation of the inventory.
+func told(inventory *corev1alpha1.ReleaseInventory, before judged) func(i int) corev1alpha1.ObjectHealth {
+	if before.results != nil || inventory.Status.ObservedGeneration != inventory.Generation {
+		return func(int) corev1alpha1.ObjectHealth { return corev1alpha1.ObjectHealth{} }
+	}
+	find := written(inventory)
+	return func(i int) corev1alpha1.ObjectHealth {
+		one, _ := find(i, inventory.Spec.Entries[i].ObjectKey)
+		return one
+	}
+}
+
+// wasHealthy gives the judgement that an earlier process wrote of an object, told, which knew the entry as it
+// is: when the watch has the object as it was applied, it was judged in that version, and what is built in
+// judges healthy by the object alone. Nothing of it needs to be read.
+func wasHealthy(assessor *health.Assessor, entry *corev1alpha1.InventoryEntry, told corev1alpha1.ObjectHealth, version string, seen bool) (health.Result, bool) {
+	rule, ok := assessor.Builtin(schema.GroupKind{Group: entry.Group, Kind: entry.Kind})
+	if !ok || !seen || version == "" || version != entry.ResourceVersion || told.Status != corev1alpha1.HealthHealthy {
+		return health.Result{}, false
+	}
+	return health.Result{Status: told.Status, Message: told.Message, Rule: rule}, true
 }
 
 // read judges an object as it is now; live is nil when it was not listed. since tells since when
