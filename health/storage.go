@@ -32,17 +32,18 @@ func persistentVolumeClaim(obj *unstructured.Unstructured, around Surroundings) 
 	case volume != "":
 		return progressing("pending: waits to be bound to volume %q", volume)
 	case node != "":
-		return progressing("pending: waits for a volume%s for a pod on node %q", class, node)
+		return progressing("pending: waits for a volume%s for a pod on node %q%s", class, node, around.lack())
 	}
-	switch mode := around.bindingMode(name); {
+	switch mode, unknown := around.bindingMode(name); {
 	case mode == waitsForFirstConsumer:
 		return healthy("waits for first consumer")
 	case provisioner != "":
-		return progressing("pending: waits for provisioner %q to make a volume%s", provisioner, class)
+		return progressing("pending: waits for provisioner %q to make a volume%s%s", provisioner, class, around.lack())
 	case mode == bindsImmediately:
-		return progressing("pending: waits for a volume%s", class)
+		return progressing("pending: waits for a volume%s%s", class, around.lack())
+	default:
+		return progressing("pending: waits for a volume%s, or for its first consumer%s%s", class, unknown, around.lack())
 	}
-	return progressing("pending: waits for a volume%s, or for its first consumer", class)
 }
 
 // expansion judges a claim that is bound and may be asked to grow. That the file system

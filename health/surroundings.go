@@ -6,10 +6,10 @@ package health
 // nothing need be read for an object that is well, or that a rule decides on. A function that
 // is nil, or gives nothing, does not know. The zero value knows nothing.
 type Surroundings struct {
-	// VolumeBindingMode gives that of a storage class, for a PersistentVolumeClaim.
-	VolumeBindingMode func(class string) string
-	// Warning gives what events say of why the object's pods cannot be made. It is asked for
-	// objects that lack pods and are of a kind that does not say so itself.
+	// VolumeBindingMode gives that of a storage class, for a PersistentVolumeClaim, or why it is not known.
+	VolumeBindingMode func(class string) (mode string, err error)
+	// Warning gives what events say of why the object's pods, or a claim's volume, cannot be made. It is
+	// asked for objects that lack them and are of a kind that does not say so itself.
 	Warning func() string
 }
 
@@ -19,15 +19,20 @@ const (
 	waitsForFirstConsumer = "WaitForFirstConsumer"
 )
 
-// bindingMode is the mode of a class. Without a class, claims wait for volumes without one.
-func (s Surroundings) bindingMode(class string) string {
+// bindingMode is the mode of a class, or why it is not known, to be put behind what is waited for. Without
+// a class, claims wait for volumes without one.
+func (s Surroundings) bindingMode(class string) (mode, unknown string) {
 	if s.VolumeBindingMode == nil || class == "" {
-		return ""
+		return "", ""
 	}
-	return s.VolumeBindingMode(class)
+	mode, err := s.VolumeBindingMode(class)
+	if err != nil {
+		return "", "; its storage class cannot be read: " + err.Error()
+	}
+	return mode, ""
 }
 
-// lack is why pods of the object cannot be made, to be put behind what it waits for.
+// lack is why what the object lacks cannot be made, to be put behind what it waits for.
 func (s Surroundings) lack() string {
 	if s.Warning == nil {
 		return ""

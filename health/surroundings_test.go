@@ -3,6 +3,7 @@
 package health
 
 import (
+	"errors"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -12,8 +13,11 @@ import (
 )
 
 // classes are the storage classes of a cluster.
-var classes = Surroundings{VolumeBindingMode: func(class string) string {
-	return map[string]string{"slow": "WaitForFirstConsumer", "fast": "Immediate"}[class]
+var classes = Surroundings{VolumeBindingMode: func(class string) (string, error) {
+	if class == "hidden" {
+		return "", errors.New("forbidden")
+	}
+	return map[string]string{"slow": "WaitForFirstConsumer", "fast": "Immediate"}[class], nil
 }}
 
 func TestClaimsInTheirCluster(t *testing.T) {
@@ -38,6 +42,8 @@ func TestClaimsInTheirCluster(t *testing.T) {
 			corev1alpha1.HealthProgressing, `pending: waits for a volume of storage class "fast"`},
 		{"one of a class that is not known", claim + `spec: {storageClassName: other}, status: {phase: Pending}}`,
 			corev1alpha1.HealthProgressing, `pending: waits for a volume of storage class "other", or for its first consumer`},
+		{"one whose class may not be read", claim + `spec: {storageClassName: hidden}, status: {phase: Pending}}`,
+			corev1alpha1.HealthProgressing, `pending: waits for a volume of storage class "hidden", or for its first consumer; its storage class cannot be read: forbidden`},
 		{"one without a class", claim + `status: {phase: Pending}}`,
 			corev1alpha1.HealthProgressing, "pending: waits for a volume, or for its first consumer"},
 	} {
@@ -72,6 +78,11 @@ func TestWhyThereAreNoPods(t *testing.T) {
 		{"one that is updated", set + `replicas: 2, readyReplicas: 2, updatedReplicas: 2}}`, "2 of 3 pods are updated; FailedCreate: no quota"},
 		{"one whose pods are there", set + `replicas: 3, readyReplicas: 1, updatedReplicas: 3}}`, "1 of 3 pods are ready"},
 		{"one that is well", set + `replicas: 3, readyReplicas: 3, updatedReplicas: 3}}`, ""},
+		{"a claim that is to be bound at once", `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {annotations: {volume.kubernetes.io/storage-provisioner: p}}, status: {phase: Pending}}`,
+			`pending: waits for provisioner "p" to make a volume; FailedCreate: no quota`},
+		{"a claim with a consumer", `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {annotations: {volume.kubernetes.io/selected-node: a}}, status: {phase: Pending}}`,
+			`pending: waits for a volume for a pod on node "a"; FailedCreate: no quota`},
+		{"a claim that is bound", `{apiVersion: v1, kind: PersistentVolumeClaim, status: {phase: Bound}}`, ""},
 		{"a DaemonSet", nodes + `currentNumberScheduled: 1}}`, "1 of 2 nodes have a pod; FailedCreate: no quota"},
 		{"one whose pods are there", nodes + `currentNumberScheduled: 2, updatedNumberScheduled: 2}}`, "0 of 2 pods are available"},
 		{"a Deployment, which says so itself", `{apiVersion: apps/v1, kind: Deployment}`, "0 of 1 replicas are updated"},

@@ -73,6 +73,7 @@ type classKey struct {
 type storageClass struct {
 	read  sync.Once
 	mode  string
+	err   error // why it is not known
 	until time.Time
 }
 
@@ -98,15 +99,22 @@ func (c *HealthController) surroundings(release *corev1alpha1.Release, t *Target
 }
 
 // of gives the surroundings of an object that is not well since then. When something is told of
-// them, until is set to when it is to be asked for anew.
+// them, until is set to when the first of it is to be asked for anew.
 func (s *surroundings) of(ctx context.Context, live *unstructured.Unstructured, since func() time.Time, until *time.Time) health.Surroundings {
+	told := func(at time.Time) {
+		if until.IsZero() || at.Before(*until) {
+			*until = at
+		}
+	}
 	return health.Surroundings{
-		VolumeBindingMode: func(class string) (mode string) {
-			mode, *until = s.bindingMode(ctx, class)
-			return mode
+		VolumeBindingMode: func(class string) (string, error) {
+			mode, at, err := s.bindingMode(ctx, class)
+			told(at)
+			return mode, err
 		},
-		Warning: func() (text string) {
-			text, *until = s.warning(ctx, live, since())
+		Warning: func() string {
+			text, at := s.warning(ctx, live, since())
+			told(at)
 			return text
 		},
 	}
@@ -144,12 +152,12 @@ func (s *surroundings) warning(ctx context.Context, live *unstructured.Unstructu
 
 var storageClasses = schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}
 
-// bindingMode is that of a storage class of the target, "" when it cannot be told, and until when
+// bindingMode is that of a storage class of the target, or why it cannot be told, and until when
 // that counts. It is read with the cluster's own identity, as watches are: classes are no Release's.
-func (s *surroundings) bindingMode(ctx context.Context, name string) (mode string, until time.Time) {
+func (s *surroundings) bindingMode(ctx context.Context, name string) (mode string, until time.Time, err error) {
 	class := s.class(classKey{cluster: s.target.name(), server: s.target.Server(), class: name})
 	class.read.Do(func() {
-		class.mode = s.readMode(ctx, name)
+		class.mode, class.err = s.readMode(ctx, name)
 		if class.mode == "" {
 			s.notes.mu.Lock()
 			defer s.notes.mu.Unlock()
@@ -158,7 +166,7 @@ func (s *surroundings) bindingMode(ctx context.Context, name string) (mode strin
 	})
 	s.notes.mu.Lock()
 	defer s.notes.mu.Unlock()
-	return class.mode, class.until
+	return class.mode, class.until, class.err
 }
 
 // class is what is kept of a storage class, or is to be read.
@@ -176,17 +184,17 @@ func (s *surroundings) class(key classKey) *storageClass {
 	return class
 }
 
-func (s *surroundings) readMode(ctx context.Context, name string) string {
+func (s *surroundings) readMode(ctx context.Context, name string) (string, error) {
 	connection, err := s.host.Connector.Connect(ctx, s.target.Cluster)
 	if err != nil {
-		return ""
+		return "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, besideTimeout)
 	defer cancel()
 	class, err := connection.Dynamic().Resource(storageClasses).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return ""
+		return "", err
 	}
 	mode, _, _ := unstructured.NestedString(class.Object, "volumeBindingMode")
-	return mode
+	return mode, nil
 }

@@ -262,6 +262,22 @@ func TestClaimsThatWaitForTheirFirstConsumer(t *testing.T) {
 	w.Expect(w.messages()["a"]).To(Equal(`pending: waits for a volume of storage class "slow" for a pod on node "node-a"`))
 }
 
+// Why no volume can be made, events of the claim say.
+func TestWhyAClaimHasNoVolume(t *testing.T) {
+	w := newNeighbourhood(t)
+	w.cluster.Put(fast)
+	pending := strings.Replace(claim("c", "fast"), "name: c", "name: c, uid: uid-c", 1)
+	w.cluster.Put(marked(pending))
+	w.setRelease(nothing)
+	w.setEntries(entry(pending, "d"))
+	w.event("c.1", "uid-c", "Warning", "ProvisioningFailed", "no space", 1)
+	w.judge()
+	w.Expect(w.messages()).To(HaveKeyWithValue("c", `pending: waits for a volume of storage class "fast"`), "most have one soon")
+	w.clock.Step(warningPatience)
+	w.judge()
+	w.Expect(w.messages()).To(HaveKeyWithValue("c", `pending: waits for a volume of storage class "fast"; ProvisioningFailed: no space`))
+}
+
 func TestAClassThatCannotBeRead(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -277,8 +293,8 @@ func TestAClassThatCannotBeRead(t *testing.T) {
 			w.cluster.Refuse(classes+"slow", test.err)
 			w.setRelease(nothing)
 			w.setEntries(entry(claim("a", "slow"), "d"))
-			w.Expect(w.judge().RequeueAfter).To(Equal(unknownClassInterval))
-			w.Expect(w.messages()).To(HaveKeyWithValue("a", orFirst))
+			w.Expect(w.judge().RequeueAfter).To(Equal(warningPatience), "for events")
+			w.Expect(w.messages()["a"]).To(And(HavePrefix(orFirst+"; its storage class cannot be read: "), ContainSubstring(test.err.Error())))
 			w.Expect(w.askedFor(classes)).To(Equal(1))
 
 			w.cluster.Handle(classes+"slow", nil)
