@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
@@ -118,7 +117,7 @@ func (r *migrationRun) removeOne(ctx context.Context, object chosen) error {
 	if err != nil {
 		return err
 	}
-	var last *unstructured.Unstructured
+	last := object.Unstructured
 	err = pollFor(ctx, 200*time.Millisecond, r.timeout, func(ctx context.Context) (bool, error) {
 		now, err := resource.Get(ctx, object.GetName(), metav1.GetOptions{})
 		switch {
@@ -129,7 +128,7 @@ func (r *migrationRun) removeOne(ctx context.Context, object chosen) error {
 		}
 		return false, err
 	})
-	if wait.Interrupted(err) && last != nil {
+	if wait.Interrupted(err) {
 		return fmt.Errorf("it is still there after %s, because of its finalizers %s: does the controller run that takes them off?", r.timeout, strings.Join(slices.Sorted(slices.Values(last.GetFinalizers())), ", "))
 	}
 	if err != nil {

@@ -254,9 +254,15 @@ func fullName(release *corev1alpha1.Release) string { return release.Namespace +
 func pollFor(ctx context.Context, interval, timeout time.Duration, condition wait.ConditionWithContextFunc) error {
 	return wait.PollUntilContextTimeout(ctx, interval, timeout, true, func(ctx context.Context) (bool, error) {
 		done, err := condition(ctx)
+		if err != nil && strings.Contains(err.Error(), beyondDeadline) {
+			<-ctx.Done() // it was not sent, since its turn would not have come before that
+		}
 		if err != nil && ctx.Err() != nil {
 			err = ctx.Err()
 		}
 		return done, err
 	})
 }
+
+// beyondDeadline is in the error of a client that limits its requests, which has no type.
+const beyondDeadline = "would exceed context deadline"

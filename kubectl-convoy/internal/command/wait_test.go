@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/util/flowcontrol"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
 )
@@ -201,4 +202,17 @@ func TestPollForIsOver(t *testing.T) {
 	err = pollFor(t.Context(), time.Millisecond, time.Hour, func(context.Context) (bool, error) { return false, boom })
 	g.Expect(err).To(MatchError(boom))
 	g.Expect(wait.Interrupted(err)).To(BeFalse())
+}
+
+// A request that has not been sent when the time is over has not failed, either.
+func TestPollForIsOverWithItsTime(t *testing.T) {
+	g := NewWithT(t)
+	limiter := flowcontrol.NewTokenBucketRateLimiter(0.01, 1)
+	asked := 0
+	err := pollFor(t.Context(), time.Millisecond, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
+		asked++
+		return false, limiter.Wait(ctx)
+	})
+	g.Expect(wait.Interrupted(err)).To(BeTrue(), "%v", err)
+	g.Expect(asked).To(Equal(2))
 }
