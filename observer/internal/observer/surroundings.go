@@ -4,10 +4,12 @@ package observer
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,6 +18,7 @@ import (
 	"k8s.io/utils/lru"
 
 	corev1alpha1 "kumodo.io/convoy/api/core/v1alpha1"
+	"kumodo.io/convoy/clusterconn"
 	"kumodo.io/convoy/health"
 )
 
@@ -184,16 +187,29 @@ func (s *surroundings) class(key classKey) *storageClass {
 	return class
 }
 
+// The server's own words are not passed on: they name the Cluster's user, and who reads the Release need
+// not know that.
+var (
+	errClassForbidden = errors.New("the credentials of the Cluster may not get storageclasses")
+	errClassAbsent    = errors.New("there is none of this name")
+	errClassUnread    = errors.New("the target cluster gave no answer about it")
+)
+
 func (s *surroundings) readMode(ctx context.Context, name string) (string, error) {
 	connection, err := s.host.Connector.Connect(ctx, s.target.Cluster)
 	if err != nil {
-		return "", err
+		return "", errClassUnread
 	}
 	ctx, cancel := context.WithTimeout(ctx, besideTimeout)
 	defer cancel()
 	class, err := connection.Dynamic().Resource(storageClasses).Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return "", err
+	switch {
+	case apierrors.IsForbidden(err) || errors.Is(err, clusterconn.ErrForbidden):
+		return "", errClassForbidden
+	case apierrors.IsNotFound(err):
+		return "", errClassAbsent
+	case err != nil:
+		return "", errClassUnread
 	}
 	mode, _, _ := unstructured.NestedString(class.Object, "volumeBindingMode")
 	return mode, nil

@@ -3,6 +3,7 @@
 package observer
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -282,9 +283,11 @@ func TestAClassThatCannotBeRead(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		err  *apierrors.StatusError
+		want error
 	}{
-		{"forbidden", apierrors.NewForbidden(schema.GroupResource{Resource: "storageclasses"}, "slow", nil)},
-		{"absent", apierrors.NewNotFound(schema.GroupResource{Resource: "storageclasses"}, "slow")},
+		{"forbidden", apierrors.NewForbidden(schema.GroupResource{Resource: "storageclasses"}, "slow", errors.New("user secretive")), errClassForbidden},
+		{"absent", apierrors.NewNotFound(schema.GroupResource{Resource: "storageclasses"}, "slow"), errClassAbsent},
+		{"broken", apierrors.NewInternalError(errors.New("secretive")), errClassUnread},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newNeighbourhood(t)
@@ -294,7 +297,7 @@ func TestAClassThatCannotBeRead(t *testing.T) {
 			w.setRelease(nothing)
 			w.setEntries(entry(claim("a", "slow"), "d"))
 			w.Expect(w.judge().RequeueAfter).To(Equal(warningPatience), "for events")
-			w.Expect(w.messages()["a"]).To(And(HavePrefix(orFirst+"; its storage class cannot be read: "), ContainSubstring(test.err.Error())))
+			w.Expect(w.messages()["a"]).To(Equal(orFirst + "; its storage class cannot be read: " + test.want.Error()))
 			w.Expect(w.askedFor(classes)).To(Equal(1))
 
 			w.cluster.Handle(classes+"slow", nil)
